@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -25,7 +26,7 @@ from normexp.records.files import (
 )
 from normexp.records.forms import check_config, check_environment, check_rows, check_status
 from normexp.records.locks import is_locked, locked
-from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, STATUS
+from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
@@ -143,18 +144,18 @@ class RunDirectory:
                 raise damaged(self.path / name, OTHER_SUM)
 
     def set_aside(self) -> Path | None:
-        """Move a damaged run directory out of the way; return where to, None where it is in an archive.
+        """Move a damaged run directory, which this process holds, out of the way; return where to.
 
-        The run then begins in the folder, which counts before what was packed.
+        None where it is in an archive: the run then begins in the folder, which counts before what was packed.
         """
         aside = None
         packed = self.is_packed
-        if self.path.exists():
+        if set(os.listdir(self.path)) - {LOCK}:
             aside = free_name(self.path)
             check_fence()
             self.path.rename(aside)
         if packed:
-            self.path.mkdir(parents=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             self.write_status("interrupted", step=0, cause="what was packed of it is damaged")
         return aside
 

@@ -18,6 +18,7 @@ from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, Damaged, RunDirectory
+from normexp.records.locks import made_and_locked
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
@@ -159,14 +160,21 @@ def check_writable(path: Path, key: str = "results_dir") -> None:
 
 
 def _status(directory: RunDirectory) -> dict[str, Any]:
-    """Return the status of an earlier attempt; quarantine a damaged run directory and say so. Raises Unreadable."""
+    """Return the status of an earlier attempt; quarantine a damaged run directory and say so.
+
+    Raises: Unreadable where the record may be sound, Busy where another process trains what is damaged.
+    """
     try:
         return read_status(directory)
-    except Damaged as error:
+    except Damaged:
         check_writable(directory.path)
-        aside = directory.set_aside()
-        logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
-        return directory.status
+    with made_and_locked(directory.path):
+        try:
+            return read_status(directory)  # again: another process may have begun anew meanwhile
+        except Damaged as error:
+            aside = directory.set_aside()
+            logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
+            return directory.status
 
 
 def read_status(directory: RunDirectory) -> dict[str, Any]:

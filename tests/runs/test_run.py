@@ -21,7 +21,7 @@ from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
 from normexp.runs import checkpoint, trainer
-from normexp.runs.run import check_writable, duration
+from normexp.runs.run import _status, check_writable, duration
 
 FILES = {
     "config.yaml",
@@ -391,6 +391,28 @@ def test_run_directory_that_is_damaged_is_set_aside(train, cli, results, name):
     assert f"set aside as {aside}" in stderr
     assert (aside / name).read_text() == "{"
     assert outcome(run) == expected
+
+
+@pytest.mark.parametrize("name", ["status.json", "config.yaml"])
+def test_run_directory_that_somebody_trains_is_not_set_aside(train, cli, results, name):
+    """Its process would go on writing, by the old names, into the record of the one that begins anew."""
+    run = train()
+    (run.path / name).write_text("{")
+    before = outcome(run)
+    with run.lock():
+        status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "another normexp process is running this right now" in stderr
+    assert ([*run.path.parent.iterdir()], outcome(run)) == ([run.path], before)
+
+
+def test_run_that_was_set_aside_meanwhile_is_not_set_aside_again(train, monkeypatch):
+    run = train()
+    sound = (run.path / "config.yaml").read_text()
+    (run.path / "config.yaml").write_text("{")
+    monkeypatch.setattr("normexp.runs.run.check_writable", lambda path: (path / "config.yaml").write_text(sound))
+    assert _status(run)["status"] == "done"
+    assert [*run.path.parent.iterdir()] == [run.path]
 
 
 def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch):

@@ -27,7 +27,7 @@ from normexp.records import FINISHED, RunDirectory, Together, together_before
 from normexp.runs.checkpointer import next_save
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import held
-from normexp.runs.signals import stop_signals
+from normexp.runs.signals import is_stop, stop_signals
 from normexp.runs.stack_checkpoint import save_together, settle
 from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
@@ -161,10 +161,8 @@ class Stack:
             batches = self.first.batches
             size = batches.batch_size * len(self.members)
             self._train(progress(self.first.steps, batches.steps_per_epoch, size, self.done))
-        except Interrupted:
-            raise
         except BaseException as error:
-            for _, member in self.going:
+            for _, member in self.going if not is_stop(error) else ():
                 member.recorder.failed(self.done, error)
             raise
 

@@ -26,7 +26,7 @@ from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
-from normexp.runs.signals import stop_signals
+from normexp.runs.signals import is_stop, stop_signals
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, fitting, initialize_from_data
@@ -127,11 +127,10 @@ class Trainer:
             size = (self.components.steps, batches.steps_per_epoch, batches.batch_size)
             self.progress = progress(*size, self.position.step)
             return self._train()
-        except Interrupted:
-            raise
         except BaseException as error:
-            name_own_part(error, self.config, self.position.step)
-            self.recorder.failed(self.position.step, error)
+            if not is_stop(error):
+                name_own_part(error, self.config, self.position.step)
+                self.recorder.failed(self.position.step, error)
             raise
         finally:
             self.progress.close()

@@ -22,6 +22,7 @@ from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
 from normexp.runs import checkpoint, trainer
 from normexp.runs.run import _status, check_writable, duration
+from normexp.sweeps.status import state
 
 FILES = {
     "config.yaml",
@@ -300,6 +301,30 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     train_noisy(tmp_path, set(), None)
     assert outcome(tmp_path) == uninterrupted
     assert not (tmp_path / "traceback.txt").exists()
+
+
+@pytest.mark.parametrize("cleaned_up", [True, False])
+def test_run_stopped_by_a_second_ctrl_c_has_not_failed(tmp_path, uninterrupted, monkeypatch, cleaned_up):
+    """It is not waited for, not even by a library that fails on the way out, and continues as if it had been killed."""
+
+    def stopped(self: trainer.Trainer) -> bool:
+        if self.position.step == 3:
+            self.save("running")
+        if self.position.step < 4:
+            return False
+        try:
+            raise KeyboardInterrupt
+        finally:
+            if not cleaned_up:
+                raise RuntimeError("the queue is closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer.Trainer, "_poll", stopped)
+        with pytest.raises((KeyboardInterrupt, RuntimeError)):
+            trainer.train(compose(NOISY), random_images(), RunDirectory(tmp_path), force=False)
+    assert (state(RunDirectory(tmp_path))[0], (tmp_path / "traceback.txt").exists()) == ("stopped", False)
+    train_noisy(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
 
 
 @pytest.mark.parametrize("step", [0, 5, 12])

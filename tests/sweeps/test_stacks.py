@@ -210,6 +210,15 @@ def test_a_stack_depends_on_nothing_that_was_drawn_before_it(pair, tmp_path):
     assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
 
 
+def test_a_stack_that_a_second_ctrl_c_stops_has_not_failed(pair, tmp_path, monkeypatch):
+    monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train_pair(pair, 4, KeyboardInterrupt())
+    assert [RunDirectory(path).status["status"] for path in pair[1]] == ["running", "running"]
+    train_pair(pair)
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
 @pytest.mark.parametrize("step", [1, 4, 6, 9])
 def test_a_stack_that_is_stopped_goes_on_to_the_same_bytes(pair, tmp_path, watched, step):
     with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues 2 stacked runs"):

@@ -32,7 +32,7 @@ from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
-MOST_BYTES = 2**36  # of a file that is only hashed
+MOST_BYTES = 2**36  # of a file that is only hashed, and of a checkpoint
 OTHER_SUM = "it does not have the checksum of the finished run"
 
 Mappings = dict[str, Any]
@@ -135,13 +135,26 @@ class RunDirectory:
             if name in without:
                 continue
             try:
-                found = sha256_of(self.path / name, MOST_BYTES if name == CHECKPOINT else MOST_TABLE)
+                found = sha256_of(self.path / name, _most(name))
             except FileNotFoundError:
                 if name == CHECKPOINT:
                     continue
                 raise damaged(self.path / name, "it is missing") from None
             if found != known:
                 raise damaged(self.path / name, OTHER_SUM)
+
+    def contents(self, weights: bool = True) -> dict[str, bytes]:
+        """Return the files of one moment: where the run is saved or ends while they are read, they are read again.
+
+        Args:
+            weights: the checkpoint, too.
+        """
+        while True:
+            before, names = self.read(STATUS), self.names()
+            kept = [name for name in names if weights or not name.startswith("checkpoint.")]
+            files = {name: self.read(name, _most(name)) for name in kept}
+            if files.get(STATUS) == before:
+                return files
 
     def set_aside(self) -> Path | None:
         """Move a damaged run directory, which this process holds, out of the way; return where to.
@@ -204,6 +217,11 @@ class RunDirectory:
             return parse(data)
         except ValueError as error:
             raise damaged(self.path / name, error) from None
+
+
+def _most(name: str) -> int:
+    """Return how many bytes a file may have where it is taken as a whole."""
+    return MOST_BYTES if name == CHECKPOINT else MOST_TABLE
 
 
 def _has_sum(name: str) -> bool:

@@ -14,8 +14,10 @@ from killed import KILLED, run_until
 from one_line import one_line_error
 
 from normexp.errors import UserError
+from normexp.experiments.verify.records import verify_records
 from normexp.records import CHECKPOINT, RunDirectory, find_runs, packing
 from normexp.records.archive import open_archive, packed
+from normexp.records.merging import merge
 from normexp.records.packing import pack
 
 
@@ -341,6 +343,28 @@ def test_run_inside_a_run_is_nobodys(tmp_path):
     contents = {f"{run}/status.json": b"{}" for run in ("a", "a/b/c", "a-b", "d/e")}
     (tmp_path / "records.zip").write_bytes(packed(contents))
     assert open_archive(tmp_path / "records.zip").runs() == ["a", "a-b", "d/e"]
+
+
+def test_curves_that_are_too_large_for_a_table_are_sound_and_packed(tmp_path, make):
+    run, told = make(tmp_path / "cpu" / "runs" / "run"), list[str]()
+    row = f"0,percentiles,{'x' * 100_000},median,1.0\n"
+    (run.path / "probes.csv").write_text("step,probe,layer,statistic,value\n" + row * 340)
+    run.finish("done", step=5, steps=5)
+    assert verify_records(tmp_path, told.append) == 0
+    done = pack(tmp_path / "cpu")
+    assert (done.runs, done.left) == (1, [])
+    assert verify_records(tmp_path, told.append) == 0
+    assert told == ["1 record: all sound"] * 2
+    assert merge(tmp_path / "cpu", make(tmp_path / "other" / "run").path.parent, tmp_path / "both", ()).left == []
+
+
+def test_what_no_archive_can_hold_is_refused_before_anything_is_written(experiment, monkeypatch):
+    before = told(experiment)
+    monkeypatch.setattr(packing, "READABLE", 1000)
+    with one_line_error(r"records\.zip: too large to be read \([\d,]+ bytes, at most 1,000 are\)"):
+        pack(experiment)
+    assert not list(experiment.rglob("*.zip"))
+    assert told(experiment) == before
 
 
 def test_names_that_lead_out_are_never_packed():

@@ -12,7 +12,17 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.own import GROUPS, PLUGINS, target_key
 from normexp.config.text import amount, override_text
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, condition, find_runs, printable
+from normexp.records import (
+    CHECKPOINT,
+    CONFIG,
+    FINISHED,
+    METRICS,
+    MOST_TABLE,
+    RunDirectory,
+    condition,
+    find_runs,
+    printable,
+)
 from normexp.runs.run import check_complete, check_stale
 
 OWN_CODE = (PLUGINS, *map(target_key, GROUPS))  # never composed from a record: that could name code
@@ -43,7 +53,7 @@ def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
             return
         _ = run.config, run.environment
         check_complete(run)
-        if not run.rows(METRICS):
+        if not run.rows(METRICS, MOST_TABLE):
             yield "incomplete", f"{run.path / METRICS}: no rows"
     except UserError as error:
         yield condition(error), str(error)
@@ -57,9 +67,9 @@ def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
 def _read(run: RunDirectory, name: str) -> None:
     """Read a file as what it is; an archive checks the sum of whatever is read."""
     if name.endswith(".csv"):
-        run.rows(name)
+        run.rows(name, MOST_TABLE)
     elif name != CHECKPOINT:
-        run.read(name)
+        run.read(name, MOST_TABLE)
 
 
 def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:

@@ -116,14 +116,18 @@ def duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     """Say how long the training will take, or what is left of it."""
     from normexp.runs.estimate import estimate_seconds
 
-    left = 1 - status.get("step", 0) / (status.get("steps") or 1)
     try:
-        seconds = left * estimate_seconds(config, loader)
+        seconds = fraction_left(status) * estimate_seconds(config, loader)
     except UserError:
         raise
     except Exception as error:  # of somebody's own part, say: the run will end in it, and record it
         return f"how long it takes is not known: {kind_and_line(error)}"
     return f"about {format_duration(seconds)} on this machine as it is now"
+
+
+def fraction_left(status: Mapping[str, Any]) -> float:
+    """Return the fraction of its steps that a run has still to do: all where its status does not say how many."""
+    return 1 - status.get("step", 0) / status["steps"] if status.get("steps") else 1.0
 
 
 def _explain_divergence(ended: Mapping[str, Any], data: Data) -> None:

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import damaged, open_regular, read_beginning, reading, too_large
 from normexp.records.names import STATUS, SUMS
+from normexp.records.printable import printable
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -32,6 +33,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 Signature = tuple[int, int, int]
+
+
+class Foreign(UserError):
+    """A zip file that has nothing of ours: somebody calls another thing `records.zip`, too."""
 
 
 @dataclass(frozen=True)
@@ -91,14 +96,17 @@ def signature(path: Path | int) -> Signature:
 
 
 def open_archive(path: Path) -> Archive:
-    """Return an archive. Raises FileNotFoundError, or UserError where it is none, or damaged."""
+    """Return an archive. Raises FileNotFoundError, Foreign, or another UserError where it is none, or damaged."""
     with reading(path):
         signed = signature(path)
-    return _indexed(path, signed)
+    if (archive := _indexed(path, signed)) is None:
+        raise Foreign(f"{printable(path)}: is somebody else's, no archive of runs (it has neither {SUMS} nor {STATUS})")
+    return archive
 
 
 @lru_cache(maxsize=256)
-def _indexed(path: Path, signed: Signature) -> Archive:
+def _indexed(path: Path, signed: Signature) -> Archive | None:
+    """Return an archive, None where it has nothing of ours."""
     from zipfile import BadZipFile, ZipFile
 
     if signed[1] > MOST_BYTES:
@@ -107,6 +115,8 @@ def _indexed(path: Path, signed: Signature) -> Archive:
         raise damaged(path, POINTER)
     try:
         with os.fdopen(open_regular(path), "rb") as file, reading(path), ZipFile(file) as packed:
+            if not {SUMS, STATUS} & {name.rpartition("/")[2] for name in packed.namelist()}:
+                return None
             entries = _checked(packed)
             if not entries or entries[0][0] != SUMS:
                 raise ValueError(f"its first member is not {SUMS}")

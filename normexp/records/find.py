@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
-from normexp.records.archive import Archive, open_archive
+from normexp.records.archive import Archive, Foreign, open_archive
 from normexp.records.names import ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
@@ -82,7 +82,7 @@ def find_run(path: str | Path, who: str) -> RunDirectory:
 def _at(path: Path) -> Iterator[RunDirectory]:
     """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
     if path.suffix == ".zip" and path.is_file():
-        yield from _packed(path, "")
+        yield from _packed(path, "", named=True)
         return
     if os.path.lexists(path / STATUS):
         yield RunDirectory(path, Folder(path))
@@ -153,13 +153,17 @@ def runs_below(
                     left.append(path)
 
 
-def _packed(archive: Path, inside: str) -> Iterator[RunDirectory]:
-    """Yield the runs of an archive at or below one of its folders, each where it would be unpacked."""
+def _packed(archive: Path, inside: str, named: bool = False) -> Iterator[RunDirectory]:
+    """Yield the runs of an archive at or below one of its folders, each where it would be unpacked.
+
+    Of somebody else's zip file only where it was named.
+    """
     root = archive.parent if is_archive(archive.name) else archive
     try:
         opened: Archive = open_archive(archive)
     except UserError as error:
-        yield RunDirectory(archive, Broken(error))
+        if named or not isinstance(error, Foreign):
+            yield RunDirectory(archive, Broken(error))
         return
     for name in opened.runs(inside):
         if ASIDE not in name or name == inside:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Protocol
 
 from normexp.errors import UserError
-from normexp.records.archive import Archive, open_archive
+from normexp.records.archive import Archive, Foreign, open_archive
 from normexp.records.files import MOST_TEXT, is_there, read_beginning, read_regular, reading
 from normexp.records.names import STATUS, archive_name
 
@@ -108,6 +108,8 @@ def source_of(path: Path) -> Source:
     for archive, inside in archives_above(path):
         try:
             opened = open_archive(archive)
+        except Foreign:
+            continue
         except UserError as error:
             return Broken(error)
         if f"{inside}/{STATUS}" in opened.members:

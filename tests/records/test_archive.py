@@ -309,6 +309,21 @@ def test_two_members_of_one_name_are_refused(tmp_path):
         open_archive(tmp_path / "records.zip")
 
 
+@pytest.mark.parametrize("members", [[], [("photo.jpg", b"...")]])
+def test_somebody_elses_zip_file_of_this_name_is_passed_over(tmp_path, make, members):
+    """Above the results it would stand in the place of every run; it is never written over, either."""
+    others = tmp_path / "records.zip"
+    others.write_bytes(data := zipped(members, compress=zipfile.ZIP_DEFLATED))
+    sound = make(tmp_path / "results" / "runs" / "sound")
+    assert RunDirectory(tmp_path / "results" / "runs" / "new").status == {"status": "new"}
+    for path in (tmp_path, sound.path):
+        assert [run.path for run in find_runs([path])] == [sound.path]
+    for refused in (pack, partial(merge, sound.path, make(tmp_path / "other").path, others, ())):
+        with one_line_error(r"records\.zip: is somebody else's, no archive of runs"):
+            refused(tmp_path) if refused is pack else refused()
+    assert others.read_bytes() == data
+
+
 def test_damaged_archive_is_one_damaged_run(tmp_path, make):
     make(tmp_path / "runs" / "sound")
     (tmp_path / "records.zip").write_bytes(b"no archive")

@@ -140,12 +140,17 @@ class Stack:
         return [(member.place.row, member) for member in self.members if not member.ended]
 
     def begin(self) -> bool:
-        """Continue all members, or prepare step 0; return whether all are at one step: a file may be damaged."""
-        for member in self.members:
-            member.begin()
+        """Continue all members, or prepare step 0; return whether all are at one step: a file may be damaged.
+
+        What refuses one of them does so before a file of another is touched.
+        """
+        prepared = [member.prepare() for member in self.members]
         steps = {member.position.step for member in self.members}
         self.done = max(steps, default=0)
-        return len(steps) < 2
+        if together := len(steps) < 2:
+            for member, found in zip(self.members, prepared, strict=True):
+                member.begin(*found)
+        return together
 
     def run(self, progress: Progress = NullProgress) -> None:
         """Train all to the end. Raises Interrupted."""

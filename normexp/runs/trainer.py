@@ -39,7 +39,6 @@ from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
-
 logger = logging.getLogger("normexp")
 
 
@@ -115,7 +114,7 @@ class Trainer:
 
     def run(self, progress: Progress = NullProgress, notes: Sequence[str] = ()) -> str:
         """Train to the end; return `done` or `diverged`. The notes are logged once it is sure to train."""
-        self.begin()
+        self.begin(*self.prepare())
         batches = self.components.batches
         try:
             if not self.resumes:
@@ -135,8 +134,8 @@ class Trainer:
         finally:
             self.progress.close()
 
-    def begin(self) -> None:
-        """Continue from the checkpoint, or prepare step 0."""
+    def prepare(self) -> tuple[int, dict[str, Any]]:
+        """Continue from the checkpoint, or prepare step 0; return up to which step curves stay, and the environment."""
         keep_until, built = -1, (self.config, self.components, self.data)
         ignored = ignored_norm(*built)
         doubts = [ignored, gives_probabilities(*built)]  # each says what is trained, but probably not meant
@@ -161,6 +160,10 @@ class Trainer:
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
+        return keep_until, environment
+
+    def begin(self, keep_until: int, environment: dict[str, Any]) -> None:
+        """Write what is known before the first step, over what an earlier attempt left."""
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
         if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)

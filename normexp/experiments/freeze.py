@@ -25,7 +25,7 @@ from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.tables import Published
-from normexp.records import FINISHED, RunDirectory, write_atomically
+from normexp.records import FINISHED, Damaged, RunDirectory, write_atomically
 from normexp.records.files import make_folder, read_json
 from normexp.records.names import FROZEN
 from normexp.records.plain import plain, plain_json
@@ -113,7 +113,7 @@ def _finished(experiment: Experiment, results: Path) -> int:
 def _is_finished(place: Path) -> bool:
     try:
         return RunDirectory(place).status["status"] in FINISHED
-    except UserError:  # damaged, as whoever needs it will say
+    except Damaged:  # as whoever needs it will say
         return False
 
 

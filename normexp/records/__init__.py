@@ -16,6 +16,8 @@ Nothing that is read back can execute code.
 from normexp.records.curve_file import CurveFile as CurveFile
 from normexp.records.files import MOST_TABLE as MOST_TABLE
 from normexp.records.files import Damaged as Damaged
+from normexp.records.files import Unreadable as Unreadable
+from normexp.records.files import condition as condition
 from normexp.records.files import damaged as damaged
 from normexp.records.files import read_json as read_json
 from normexp.records.files import read_regular as read_regular
@@ -35,6 +37,7 @@ from normexp.records.names import STATUSES as STATUSES
 from normexp.records.names import TIMING as TIMING
 from normexp.records.names import TRACEBACK as TRACEBACK
 from normexp.records.names import UNREACHED as UNREACHED
+from normexp.records.names import UNREADABLE as UNREADABLE
 from normexp.records.parsing import json_object as json_object
 from normexp.records.parsing import yaml_mapping as yaml_mapping
 from normexp.records.plain import plain as plain

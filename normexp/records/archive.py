@@ -20,8 +20,9 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from normexp.errors import POINTER, UserError, is_pointer
-from normexp.records.files import damaged, open_regular, read_beginning
+from normexp.records.files import damaged, open_regular, read_beginning, reading, too_large
 from normexp.records.names import STATUS, SUMS
+from normexp.records.printable import printable
 
 if TYPE_CHECKING:
     from zipfile import ZipFile
@@ -32,6 +33,10 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 Signature = tuple[int, int, int]
+
+
+class Foreign(UserError):
+    """A zip file that has nothing of ours: somebody calls another thing `records.zip`, too."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +76,8 @@ class Archive:
         if member is None:
             raise FileNotFoundError(name)
         if member.size > most:
-            raise damaged(self.path, f"{name} has {member.size:,} bytes, at most {most:,} are read")
-        with os.fdopen(open_regular(self.path), "rb") as file:
+            raise too_large(self.path, member.size, most, inside=name)
+        with os.fdopen(open_regular(self.path), "rb") as file, reading(self.path):
             if signature(file.fileno()) != self.signature:
                 return open_archive(self.path).read(name, most)  # packed again meanwhile
             try:
@@ -91,27 +96,34 @@ def signature(path: Path | int) -> Signature:
 
 
 def open_archive(path: Path) -> Archive:
-    """Return an archive. Raises FileNotFoundError, or UserError where it is none, or damaged."""
-    return _indexed(path, signature(path))
+    """Return an archive. Raises FileNotFoundError, Foreign, or another UserError where it is none, or damaged."""
+    with reading(path):
+        signed = signature(path)
+    if (archive := _indexed(path, signed)) is None:
+        raise Foreign(f"{printable(path)}: is somebody else's, no archive of runs (it has neither {SUMS} nor {STATUS})")
+    return archive
 
 
 @lru_cache(maxsize=256)
-def _indexed(path: Path, signed: Signature) -> Archive:
+def _indexed(path: Path, signed: Signature) -> Archive | None:
+    """Return an archive, None where it has nothing of ours."""
     from zipfile import BadZipFile, ZipFile
 
     if signed[1] > MOST_BYTES:
-        raise damaged(path, f"{signed[1]:,} bytes, at most {MOST_BYTES:,} are read")
+        raise too_large(path, signed[1], MOST_BYTES)
     if is_pointer(read_beginning(path, 64)):
         raise damaged(path, POINTER)
     try:
-        with os.fdopen(open_regular(path), "rb") as file, ZipFile(file) as packed:
+        with os.fdopen(open_regular(path), "rb") as file, reading(path), ZipFile(file) as packed:
+            if not {SUMS, STATUS} & {name.rpartition("/")[2] for name in packed.namelist()}:
+                return None
             entries = _checked(packed)
             if not entries or entries[0][0] != SUMS:
                 raise ValueError(f"its first member is not {SUMS}")
             if sum(member.size for _, member in entries) > signed[1]:
                 raise ValueError("its members overlap")
             sums = _sums(_content(file, entries[0][1]))
-    except (BadZipFile, ValueError, OSError, NotImplementedError, IndexError, OverflowError) as error:
+    except (BadZipFile, ValueError, NotImplementedError, IndexError, OverflowError) as error:
         raise damaged(path, error) from None
     members = {name: Member(member.offset, member.size, sums.pop(name, "")) for name, member in entries[1:]}
     if sums:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from normexp.records.fences import check_fence
@@ -53,13 +54,26 @@ class CurveFile:
         write_atomically(self.path, "".join([line(self.columns), *kept]))
 
     def append(self, row: Mapping[str, object]) -> None:
+        with (
+            self._room_named(),  # where it is missing half a row may stay, which the next attempt drops
+            os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file,
+        ):
+            check_fence()
+            file.write(line(row.get(name) for name in self.columns))
+
+    def flush(self) -> None:
+        """Have the rows on the disk, which may say only now that it is full."""
+        with self._room_named(), self.path.open("rb") as file:
+            os.fsync(file.fileno())
+
+    @contextmanager
+    def _room_named(self) -> Iterator[None]:
+        """Name the file where the disk is full: the system names none that is open."""
         try:
-            with os.fdopen(open_regular(self.path, _APPENDING), "a", encoding="utf-8") as file:
-                check_fence()
-                file.write(line(row.get(name) for name in self.columns))
+            yield
         except OSError as error:
             if is_full(error):
-                raise unwritable(self.path, error) from None  # half a row may stay, which the next attempt drops
+                raise unwritable(self.path, error) from None
             raise
 
     def _rows(self, until: int) -> list[str]:

@@ -1,7 +1,8 @@
 """Opening files that somebody else may have put there. Every file of a run directory is read through here.
 
 A file is opened without following a link and without waiting for a writer; it must be a regular file of bounded size.
-Anything else is one UserError, `FILE: damaged (what)`.
+Anything else is one UserError, `FILE: damaged (what)`. What a disk, a network, a right or the memory keeps from being
+read is not damaged: `FILE: cannot be read (why)`.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import re
 import secrets
 import stat
 import time
-from collections.abc import Iterable
-from contextlib import suppress
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from normexp.errors import POINTER, NoRoom, UserError, is_pointer
 from normexp.records.fences import check_fence
+from normexp.records.names import DAMAGED, UNREADABLE
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 
@@ -30,7 +32,8 @@ MOST_TABLE = 2**30  # and of one that is hashed, or of a run that goes on
 _READING = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _WRITING = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
-_REFUSED = (*_FULL, errno.EROFS, errno.EACCES, errno.EPERM)
+_ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP)
+_NO_FILE = (errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO, errno.ENODEV, errno.EINVAL)  # whoever asks again
 _TEMPORARY = re.compile(r"\..+\.[a-z0-9_]{8}")
 
 
@@ -38,9 +41,63 @@ class Damaged(UserError):
     """A file is not what it should be."""
 
 
+class TooLarge(Damaged):
+    """A file has more bytes than are read of it."""
+
+
+class Unreadable(UserError):
+    """A file cannot be read just now, and may be sound: nothing is done to it."""
+
+
 def damaged(path: Path, what: object) -> Damaged:
     """Build the error for a file that is not what it should be."""
     return Damaged(f"{printable(path)}: damaged ({printable(what)})")
+
+
+def too_large(path: Path, size: int, most: int, inside: str = "") -> TooLarge:
+    """Build the error for a file, or for a part of it, that has more bytes than are read of it."""
+    of = f"{inside} has " if inside else ""
+    return TooLarge(f"{printable(path)}: too large to be read ({printable(of)}{size:,} bytes, at most {most:,} are)")
+
+
+def unreadable(path: Path, error: OSError | MemoryError) -> Unreadable | Damaged:
+    """Build the error for a file that the system does not read: it is damaged where that will always be so."""
+    if isinstance(error, MemoryError):
+        return Unreadable(f"{printable(path)}: cannot be read (it is more than the memory holds)")
+    if error.errno == errno.ELOOP and os.path.islink(path):
+        return damaged(path, "it is a link")
+    if error.errno in _NO_FILE:
+        return damaged(path, error.strerror)
+    return Unreadable(f"{printable(path)}: cannot be read ({printable(error.strerror)})")
+
+
+def condition(error: UserError) -> str:
+    """Return what is said of a run at which a reader meets with an error: `damaged`, or `unreadable`."""
+    return UNREADABLE if isinstance(error, Unreadable | TooLarge) else DAMAGED
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise what keeps a file or a folder from being read as `unreadable` does, but for FileNotFoundError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (OSError, MemoryError) as error:
+        raise unreadable(path, error) from None
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether something has this path. Raises UserError where that cannot be known just now."""
+    try:
+        os.lstat(path)
+    except ValueError:  # no name that a file could have
+        return False
+    except OSError as error:
+        if error.errno in _ABSENT:
+            return False
+        raise unreadable(path, error) from None
+    return True
 
 
 def open_regular(path: Path, flags: int = _READING) -> int:
@@ -53,9 +110,8 @@ def open_regular(path: Path, flags: int = _READING) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
-        if error.errno in _REFUSED and flags & os.O_CREAT:
-            raise unwritable(path, error) from None
-        raise damaged(path, "it is a link" if path.is_symlink() else error.strerror) from None
+        refused = flags & os.O_CREAT and error.errno not in _NO_FILE
+        raise (unwritable if refused else unreadable)(path, error) from None
     if stat.S_ISREG(os.fstat(descriptor).st_mode):
         return descriptor
     os.close(descriptor)
@@ -67,14 +123,8 @@ def read_regular(path: Path, most: int) -> bytes:
 
     Raises: FileNotFoundError, or UserError for a link, anything that is no regular file, and a file that is larger.
     """
-    with os.fdopen(open_regular(path), "rb") as file:
-        size = _size(path, file, most)
-        try:
-            data = file.read(size)  # what is appended meanwhile belongs to the next look
-        except MemoryError:
-            raise damaged(path, f"{size:,} bytes, more than the memory holds") from None
-        except OSError as error:
-            raise damaged(path, error.strerror) from None
+    with os.fdopen(open_regular(path), "rb") as file, reading(path):
+        data = file.read(_size(path, file, most))  # what is appended meanwhile belongs to the next look
     if is_pointer(data):
         raise damaged(path, POINTER)
     return data
@@ -82,30 +132,22 @@ def read_regular(path: Path, most: int) -> bytes:
 
 def sha256_of(path: Path, most: int) -> str:
     """Return the sha256 of a regular file, which is read in parts. Raises as `read_regular` does."""
-    with os.fdopen(open_regular(path), "rb") as file:
+    with os.fdopen(open_regular(path), "rb") as file, reading(path):
         _size(path, file, most)
-        try:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise damaged(path, error.strerror) from None
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _size(path: Path, file: BinaryIO, most: int) -> int:
     size = os.fstat(file.fileno()).st_size
     if size > most:
-        raise damaged(path, f"{size:,} bytes, at most {most:,} are read")
+        raise too_large(path, size, most)
     return size
 
 
 def read_beginning(path: Path, size: int) -> bytes:
     """Return the first bytes of a regular file. Raises FileNotFoundError, or UserError."""
-    descriptor = open_regular(path)
-    try:
-        return os.read(descriptor, size)
-    except OSError as error:
-        raise damaged(path, error.strerror) from None
-    finally:
-        os.close(descriptor)
+    with os.fdopen(open_regular(path), "rb") as file, reading(path):
+        return file.read(size)
 
 
 def read_json(path: Path) -> dict[str, Any]:

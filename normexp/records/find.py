@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
-from normexp.records.archive import Archive, open_archive
+from normexp.records.archive import Archive, Foreign, open_archive
 from normexp.records.names import ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
 from normexp.records.waiting import Waiting
+
+LINK = "links are not followed; give the folder that it leads to, or move that here"
 
 
 def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDirectory]:
@@ -80,7 +82,7 @@ def find_run(path: str | Path, who: str) -> RunDirectory:
 def _at(path: Path) -> Iterator[RunDirectory]:
     """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
     if path.suffix == ".zip" and path.is_file():
-        yield from _packed(path, "")
+        yield from _packed(path, "", named=True)
         return
     if os.path.lexists(path / STATUS):
         yield RunDirectory(path, Folder(path))
@@ -93,6 +95,18 @@ def _at(path: Path) -> Iterator[RunDirectory]:
         yield from _packed(archive, inside)
 
 
+def check_seen(folder: Path) -> None:
+    """Raise UserError where something below a folder is not looked into: a linked folder, one that cannot be read.
+
+    Whoever writes there would take the runs in it for missing.
+    """
+    unseen: list[str] = []
+    for _ in runs_below(folder, unseen=unseen):
+        pass
+    if unseen:
+        raise UserError(min(unseen))
+
+
 def archives_below(folder: Path) -> list[Path]:
     """Return the archives in a folder and its folders, sorted."""
     archives: list[Path] = []
@@ -101,21 +115,37 @@ def archives_below(folder: Path) -> list[Path]:
     return sorted(archives)
 
 
-def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[RunDirectory]:
-    """Yield the run directories on the disk below a folder; collect the archives. Links are not followed."""
+def runs_below(
+    folder: Path, archives: list[Path] | None = None, unseen: list[str] | None = None
+) -> Iterator[RunDirectory]:
+    """Yield the run directories on the disk below a folder. Links are not followed.
+
+    Args:
+        archives: collects those that are met.
+        unseen: collects a line on each folder that is not looked into.
+    """
     left, looked, waiting = [folder], 0, Waiting()
     while left:
         looked += 1
         waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
         try:
-            entries = list(os.scandir(left.pop()))
-        except OSError:  # not there, or not ours to read
+            entries = list(os.scandir(at := left.pop()))
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except OSError as error:
+            if unseen is not None:
+                unseen.append(f"{printable(at)}: cannot be read ({error.strerror})")
             continue
         for entry in entries:
             if is_archive(entry.name) and not os.path.isdir(entry.path):
                 if archives is not None:
                     archives.append(Path(entry.path))
-            elif entry.is_dir(follow_symlinks=False) and ASIDE not in entry.name and not entry.name.startswith("."):
+            elif ASIDE in entry.name or entry.name.startswith("."):
+                continue
+            elif entry.is_symlink():
+                if unseen is not None and not os.path.isfile(entry.path):
+                    unseen.append(f"{printable(entry.path)}: {LINK}")
+            elif entry.is_dir(follow_symlinks=False):
                 path = Path(entry.path)
                 if os.path.lexists(f"{entry.path}/{STATUS}"):
                     yield RunDirectory(path, Folder(path))
@@ -123,13 +153,17 @@ def runs_below(folder: Path, archives: list[Path] | None = None) -> Iterator[Run
                     left.append(path)
 
 
-def _packed(archive: Path, inside: str) -> Iterator[RunDirectory]:
-    """Yield the runs of an archive at or below one of its folders, each where it would be unpacked."""
+def _packed(archive: Path, inside: str, named: bool = False) -> Iterator[RunDirectory]:
+    """Yield the runs of an archive at or below one of its folders, each where it would be unpacked.
+
+    Of somebody else's zip file only where it was named.
+    """
     root = archive.parent if is_archive(archive.name) else archive
     try:
         opened: Archive = open_archive(archive)
     except UserError as error:
-        yield RunDirectory(archive, Broken(error))
+        if named or not isinstance(error, Foreign):
+            yield RunDirectory(archive, Broken(error))
         return
     for name in opened.runs(inside):
         if ASIDE not in name or name == inside:

@@ -14,10 +14,10 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
-from normexp.records.files import make_folder, sweep_temporaries, write_atomically
-from normexp.records.find import find_runs
+from normexp.records.files import MOST_TABLE, condition, make_folder, sweep_temporaries, write_atomically
+from normexp.records.find import check_seen, find_runs
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, STATUS, is_archive
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, UNREADABLE, is_archive
 from normexp.records.portable import without_folders
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 from normexp.records.sources import Folder
@@ -50,13 +50,16 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
         into: a folder, or an archive (.zip).
         ignored: keys of a configuration that may differ: where and on what a run was computed.
 
-    Raises: UserError where a run has other results in each, an experiment other declarations, or a run of the archive
-        that is to be written is damaged, before anything is written; Busy while another process writes there.
+    Raises: UserError where a run has other results in each, an experiment other declarations, a folder is not looked
+        into (`check_seen`), or a run of the archive that is to be written is damaged, before anything is written; Busy
+        while another process writes there.
     """
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
     _check_apart(first, second, target)
+    for path in (first, second, target):
+        check_seen(path)
     folder = target.parent if target.suffix == ".zip" else target
     with made_and_locked(folder) as new:  # what is there is read and written: nobody else may write between
         try:
@@ -86,8 +89,8 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
         except Contradiction as what:
             contradictions.append(f"{name}: {what}")
         except UserError as error:
-            if target.suffix == ".zip" and run is there.get(name):
-                raise  # it is written anew, and would lose what it holds of this run
+            if run is there.get(name) and (target.suffix == ".zip" or condition(error) == UNREADABLE):
+                raise  # an archive is written anew, and would lose what it holds of this run; another may be sound
             left.append(str(error))
     place = _place(target)
     try:
@@ -137,7 +140,7 @@ def _check_whole(run: RunDirectory) -> None:
     """Raise UserError for a run of which any file is damaged; an archive checks its members where they are read."""
     run.check_sums()
     if run.is_packed:
-        _files(run)
+        run.contents()
 
 
 def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:
@@ -146,7 +149,7 @@ def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDir
     if _told(one.config, ignored) != _told(other.config, ignored):
         raise Contradiction(f"{one.path} and {other.path} have different configurations")
     finished = [(run, status["status"]) for run, status in states if status["status"] in FINISHED]
-    if len({(ended, run.read(METRICS)) for run, ended in finished}) > 1:
+    if len({(ended, run.read(METRICS, MOST_TABLE)) for run, ended in finished}) > 1:
         told = f"{one.path} and {other.path} have different results ({METRICS})"
         raise Contradiction(f"{told}; move away the one that is not to count")
     if finished:
@@ -158,15 +161,6 @@ def _told(config: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
     """Return what two records of one run agree in."""
     changes = {key: value for key, value in (config.get("_changes_") or {}).items() if key not in ignored}
     return {**{key: value for key, value in config.items() if key not in ignored}, "_changes_": changes}
-
-
-def _files(run: RunDirectory) -> dict[str, bytes]:
-    """Return the files of one moment: where the run is saved or ends while they are read, they are read again."""
-    while True:
-        before = run.read(STATUS)
-        files = {name: run.read(name, MOST_BYTES) for name in run.names() if not name.startswith(".")}
-        if files.get(STATUS) == before:
-            return files
 
 
 def _weights(run: RunDirectory) -> dict[str, bytes]:
@@ -181,10 +175,7 @@ def _weights(run: RunDirectory) -> dict[str, bytes]:
 def _members(chosen: Runs) -> dict[str, bytes]:
     """Return what an archive of these runs holds; weights stay where they are."""
     members = {
-        f"{name}/{file}": data
-        for name, run in chosen.items()
-        for file, data in _files(run).items()
-        if not file.startswith("checkpoint.")
+        f"{name}/{file}": data for name, run in chosen.items() for file, data in run.contents(weights=False).items()
     }
     return without_folders(members)
 
@@ -208,7 +199,7 @@ def _copy(run: RunDirectory, target: Path, destination: Path) -> None:
     half = target / f"{_HALF}{secrets.token_hex(4)}"
     half.mkdir()
     try:
-        for file, data in (_files(run) | _weights(run)).items():
+        for file, data in (run.contents() | _weights(run)).items():
             write_atomically(half / file, data)
         _put(half, destination)
     except BaseException:

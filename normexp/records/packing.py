@@ -8,9 +8,10 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 
 from normexp.errors import Busy, UserError
+from normexp.records.archive import MOST_BYTES as READABLE
 from normexp.records.archive import open_archive, packed
-from normexp.records.files import make_folder, remove_empty, sweep_temporaries, write_atomically
-from normexp.records.find import archives_below, runs_below
+from normexp.records.files import make_folder, remove_empty, sweep_temporaries, too_large, write_atomically
+from normexp.records.find import archives_below, check_seen, runs_below
 from normexp.records.locks import locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS, archive_name
 from normexp.records.portable import without_folders
@@ -33,11 +34,12 @@ class Packing:
 def pack(folder: Path) -> Packing:
     """Pack the finished run directories below a folder, over what is packed there already, and remove them.
 
-    Weights are not packed: a checkpoint stays where it is. Raises: UserError for an archive that is damaged, Busy
-    while another process packs.
+    Weights are not packed: a checkpoint stays where it is. Raises: UserError for an archive that is damaged, and for a
+    folder that is not looked into (`check_seen`), Busy while another process packs.
     """
     with locked(folder):
         try:
+            check_seen(folder)
             return _pack(folder)
         finally:
             release(folder)
@@ -69,15 +71,11 @@ def _contents(run: RunDirectory, done: Packing) -> Contents | None:
         if status in FINISHED:
             run.check_sums(without=[CHECKPOINT])
             _ = run.config
-            return _files(run)
+            return run.contents(weights=False)
         done.left.append(f"{run.path}: {status}")
     except (UserError, OSError) as error:
         done.left.append(str(error))
     return None
-
-
-def _files(run: RunDirectory) -> Contents:
-    return {name: run.read(name) for name in run.names() if not name.startswith((".", "checkpoint."))}
 
 
 def _unpacked(folder: Path, archives: list[Path]) -> Contents:
@@ -95,6 +93,9 @@ def _write(folder: Path, contents: Contents) -> list[Path]:
     Among the parts of an arm a run may move from one file to another, so meanwhile all runs are in one archive, too.
     """
     whole, archives = folder / ARCHIVE, {folder / inside: data for inside, data in _archives(contents).items()}
+    for path, data in archives.items():
+        if len(data) > READABLE:
+            raise too_large(path, len(data), READABLE)
     if moves := any(path.name != ARCHIVE for path in archives):
         write_atomically(whole, packed(contents))
     paths = sorted(archives, key=lambda path: path == whole)
@@ -146,7 +147,7 @@ def _remove(folder: Path, path: Path, contents: Contents) -> str:
     run = RunDirectory(path)
     try:
         with run.lock():
-            if _files(run) != contents:
+            if run.contents(weights=False) != contents:
                 return f"{path}: changed meanwhile"
             for name in sorted(contents, key=lambda name: name != STATUS):  # without a status it is no run
                 (path / name).unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,12 +13,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from normexp.errors import UserError
 from normexp.records.fences import check_fence
 from normexp.records.files import (
     MOST_ROWS,
     MOST_TABLE,
     MOST_TEXT,
+    Damaged,
     damaged,
     sha256_of,
     sweep_temporaries,
@@ -25,13 +26,13 @@ from normexp.records.files import (
 )
 from normexp.records.forms import check_config, check_environment, check_rows, check_status
 from normexp.records.locks import is_locked, locked
-from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, STATUS
+from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
 from normexp.records.sources import Folder, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
-MOST_BYTES = 2**36  # of a file that is only hashed
+MOST_BYTES = 2**36  # of a file that is only hashed, and of a checkpoint
 OTHER_SUM = "it does not have the checksum of the finished run"
 
 Mappings = dict[str, Any]
@@ -112,7 +113,7 @@ class RunDirectory:
         """Return the resolved options (nested) plus `_choices_` (group: option) and `_changes_` (key: value)."""
         loaded = self._mapping(CONFIG, yaml_mapping, check_config)
         if loaded is None:
-            raise UserError(f"{self.path / CONFIG}: damaged or missing (no such file)")
+            raise Damaged(f"{self.path / CONFIG}: damaged or missing (no such file)")
         return {key: with_public_names(value) for key, value in loaded.items()}
 
     def write_status(self, status: str, **facts: object) -> None:
@@ -131,26 +132,43 @@ class RunDirectory:
         A checkpoint may be gone: archives hold no weights, and what was unpacked from one is whole without them.
         """
         for name, known in self._recorded_sums().items():
-            if name in without or (name == CHECKPOINT and not self.has(name)):
+            if name in without:
                 continue
-            if not self.has(name):
-                raise damaged(self.path / name, "it is missing")
-            if sha256_of(self.path / name, MOST_BYTES if name == CHECKPOINT else MOST_TABLE) != known:
+            try:
+                found = sha256_of(self.path / name, _most(name))
+            except FileNotFoundError:
+                if name == CHECKPOINT:
+                    continue
+                raise damaged(self.path / name, "it is missing") from None
+            if found != known:
                 raise damaged(self.path / name, OTHER_SUM)
 
-    def set_aside(self) -> Path | None:
-        """Move a damaged run directory out of the way; return where to, None where it is in an archive.
+    def contents(self, weights: bool = True) -> dict[str, bytes]:
+        """Return the files of one moment: where the run is saved or ends while they are read, they are read again.
 
-        The run then begins in the folder, which counts before what was packed.
+        Args:
+            weights: the checkpoint, too.
+        """
+        while True:
+            before, names = self.read(STATUS), self.names()
+            kept = [name for name in names if weights or not name.startswith("checkpoint.")]
+            files = {name: self.read(name, _most(name)) for name in kept}
+            if files.get(STATUS) == before:
+                return files
+
+    def set_aside(self) -> Path | None:
+        """Move a damaged run directory, which this process holds, out of the way; return where to.
+
+        None where it is in an archive: the run then begins in the folder, which counts before what was packed.
         """
         aside = None
         packed = self.is_packed
-        if self.path.exists():
+        if set(os.listdir(self.path)) - {LOCK}:
             aside = free_name(self.path)
             check_fence()
             self.path.rename(aside)
         if packed:
-            self.path.mkdir(parents=True)
+            self.path.mkdir(parents=True, exist_ok=True)
             self.write_status("interrupted", step=0, cause="what was packed of it is damaged")
         return aside
 
@@ -201,6 +219,11 @@ class RunDirectory:
             raise damaged(self.path / name, error) from None
 
 
+def _most(name: str) -> int:
+    """Return how many bytes a file may have where it is taken as a whole."""
+    return MOST_BYTES if name == CHECKPOINT else MOST_TABLE
+
+
 def _has_sum(name: str) -> bool:
     """Tell whether a run writes a file of this name. Its figure is drawn again whenever another run is beside it."""
     return name in (CONFIG, ENVIRONMENT, CHECKPOINT) or (name.endswith(".csv") and not name.startswith("."))
@@ -217,8 +240,8 @@ def read_rows(path: Path, most: int = MOST_ROWS) -> list[dict[str, str]]:
 
 
 def environment_before(directory: RunDirectory) -> Mappings:
-    """Return environment.json as the attempt before left it; nothing where it is damaged."""
+    """Return environment.json as the attempt before left it; nothing where it is damaged. Raises Unreadable."""
     try:
         return RunDirectory(directory.path, directory.given).environment  # the directory itself keeps what it has read
-    except UserError:
+    except Damaged:
         return {}

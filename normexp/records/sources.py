@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Protocol
 
 from normexp.errors import UserError
-from normexp.records.archive import Archive, open_archive
-from normexp.records.files import MOST_TEXT, read_beginning, read_regular
+from normexp.records.archive import Archive, Foreign, open_archive
+from normexp.records.files import MOST_TEXT, is_there, read_beginning, read_regular, reading
 from normexp.records.names import STATUS, archive_name
 
 LEVELS = 6  # folders above a run in which its archive may lie: results/NAME/SCALE/runs/ARM/POINT
@@ -46,7 +46,8 @@ class Folder:
 
     def names(self) -> list[str]:
         try:
-            entries = list(os.scandir(self.path))
+            with reading(self.path):
+                entries = list(os.scandir(self.path))
         except FileNotFoundError:
             return []
         return sorted(
@@ -56,7 +57,7 @@ class Folder:
         )
 
     def has(self, name: str) -> bool:
-        return os.path.lexists(self.path / name)
+        return is_there(self.path / name)
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,8 @@ def source_of(path: Path) -> Source:
     for archive, inside in archives_above(path):
         try:
             opened = open_archive(archive)
+        except Foreign:
+            continue
         except UserError as error:
             return Broken(error)
         if f"{inside}/{STATUS}" in opened.members:
@@ -136,6 +139,6 @@ def _archives_in(folder: Path) -> Iterator[Path]:
     """Yield the parts of a folder's archive, which are numbered without a gap."""
     for part in count(1):
         path = folder / archive_name(part)
-        if not os.path.lexists(path) or os.path.isdir(path):
+        if not is_there(path) or os.path.isdir(path):
             return
         yield path

@@ -49,7 +49,7 @@ def _with_point(record: Record, grid: Grid) -> Record:
     try:
         options = run_options(record.directory)
     except UserError as error:
-        return replace(record, error=str(error))
+        return replace(record, error=error)
     return replace(record, point=tuple(_point(options, grid)), seed=options.seed, known_options=options)
 
 

@@ -10,12 +10,13 @@ below some paths. Each gives a `Frame` with three tables. All of them begin with
     AXIS        any      one column per key of the experiment's grid except the seed; otherwise `dataset` and `model`
     seed        Int64    missing where no config can be read
     status      str      new | running | done | diverged | failed | interrupted | damaged
-                         | stale: an experiment's, made with other settings than it has today
+                         | unreadable: just now, or too large | stale: an experiment's, made with other settings than it
+                         has today
 
 and have one row per
 
     runs    run directory, whatever its status.         step, steps  Int64   where it is or ended; how many it has
-                                                        cause  str   why it failed, diverged, is damaged or stale
+                                                        cause  str   why it failed, diverged or cannot be used
                                                         path   str
                                                         norm, dataset, model, and every KEY that varies between runs
     curves  run, evaluation and metric                  step  int64;  epoch  float64;  metric  str;  value  float64
@@ -25,7 +26,7 @@ and have one row per
 of the file (accuracies are fractions). A value is NaN where nothing was measured, and where it was not finite. An arm
 at one value of every axis, over its seeds, is a cell: `groupby(["arm", *frame.axes])`. Nothing is dropped: a mean over
 `curves` takes the runs whose status says so. The exceptions, `frame.left_out`, are a second run of one cell and seed,
-and the curves of damaged runs.
+and the curves of damaged, unreadable and stale runs.
 """
 
 from __future__ import annotations
@@ -231,7 +232,7 @@ def _plain_record(run: RunDirectory, name: str) -> Record:
     try:
         found = run_options(run)
     except UserError as error:
-        return Record(run, name, error=str(error))
+        return Record(run, name, error=error)
     return Record(run, name, seed=found.seed, known_options=found)
 
 

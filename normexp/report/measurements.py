@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import better_direction
 from normexp.evidence.curves import is_share as is_share
-from normexp.records import METRICS, PROBES, TIMING, RunDirectory
+from normexp.records import METRICS, PROBES, TIMING, RunDirectory, damaged
 
 Columns = dict[str, list[float]]
 RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
@@ -32,10 +32,10 @@ def measurements(run: RunDirectory, status: Mapping[str, object]) -> Columns:
         _check_end(columns["step"], status)
         for name in (TIMING, PROBES):
             run.rows(name)
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read ({error.strerror})") from None
+    except FileNotFoundError:
+        raise damaged(path, "it is missing") from None
     except (ValueError, csv.Error) as error:
-        raise UserError(f"{path}: damaged ({error})") from None
+        raise damaged(path, error) from None
     return columns
 
 

@@ -15,7 +15,7 @@ from normexp.config.identity import staleness
 from normexp.config.options import option, options
 from normexp.errors import UserError
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
-from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, RunDirectory
+from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
 from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
 from normexp.report.options import run_options
@@ -48,7 +48,7 @@ class Record:
     point: tuple[tuple[str, Any], ...] = ()
     seed: int | None = None
     known_options: Options | None = None
-    error: str = ""
+    error: UserError | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -74,7 +74,7 @@ class Record:
 
     @property
     def status(self) -> Mapping[str, Any]:
-        """Return status.json; the status `damaged`, with its cause, for a record that cannot be trusted."""
+        """Return status.json; `damaged` or `unreadable`, with the cause, of a record that cannot be trusted."""
         return self._read[0]
 
     @property
@@ -89,9 +89,9 @@ class Record:
     @property
     def unreadable(self) -> str:
         """Why the run cannot be in any table or figure; empty for one that can."""
-        if self.state in (DAMAGED, STALE):
+        if self.state in (DAMAGED, UNREADABLE, STALE):
             return str(self.status["cause"])
-        return self.error and f"{self.state}, without {CONFIG}"
+        return f"{self.state}, without {CONFIG}" if self.error else ""
 
     @property
     def columns(self) -> Columns:
@@ -104,13 +104,13 @@ class Record:
             status = self.directory.status
             if status["status"] in FINISHED:
                 if self.error:
-                    raise UserError(self.error)
+                    raise self.error
                 if other := self._other_setting():
                     return {"status": STALE, "cause": other}, {}
                 return status, measurements(self.directory, status)
         except UserError as error:
             cause = str(error).removeprefix(f"{self.directory.path}/")
-            return {"status": DAMAGED, "cause": cause}, {}
+            return {"status": condition(error), "cause": cause}, {}
         return status, {} if self.error else whole_rows(self.directory)
 
     def _other_setting(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,8 +17,9 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.errors import kind_and_line
-from normexp.records import damaged, json_object, read_regular, write_atomically
+from normexp.errors import kind_and_line, whose_memory
+from normexp.records import Damaged, damaged, json_object, read_regular, write_atomically
+from normexp.records.files import open_regular, reading
 from normexp.runs.checkpoint_form import check_entries
 from normexp.runs.known_curves import check_curves
 from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter
@@ -105,10 +107,12 @@ def read_weights(path: Path, model: nn.Module) -> dict[str, Tensor]:
 
 @contextmanager
 def _damage_named(path: Path) -> Iterator[None]:
-    """Raise as Damaged whatever goes wrong when strange bytes are read."""
+    """Raise as Damaged whatever goes wrong when strange bytes are read, but for too little memory."""
     try:
         yield
-    except (SafetensorError, OSError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+    except (SafetensorError, FileNotFoundError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+        if whose_memory(error):
+            raise
         raise damaged(path, kind_and_line(error)) from None
 
 
@@ -124,12 +128,12 @@ def _read(path: Path, model: nn.Module) -> Checkpoint:
 
 
 def step_of(path: Path) -> int | None:
-    """Return how far the run of a checkpoint was; None where there is none that can be read."""
+    """Return how far the run of a checkpoint was; None where there is none, or a damaged one. Raises Unreadable."""
     try:
-        with path.open("rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file, reading(path):
             size = int.from_bytes(head := file.read(8), "little")
             return int(_facts(head + file.read(min(size, MOST_BESIDE)))["step"])
-    except (OSError, KeyError, ValueError, TypeError):
+    except (FileNotFoundError, Damaged, KeyError, ValueError, TypeError):
         return None
 
 

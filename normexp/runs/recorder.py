@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -80,8 +79,7 @@ class Recorder:
     def flush(self) -> None:
         """Have the rows so far on the disk: a checkpoint counts on them, and a power cut may come after it."""
         for curve in (self.metrics, self.timing, self.probes):
-            with curve.path.open("rb") as file:
-                os.fsync(file.fileno())
+            curve.flush()
 
     def curves(self, step: int, epoch: float, lr: float, measured: Mapping[str, float]) -> None:
         row = {"step": step, "epoch": epoch, "lr": lr, **measured}

@@ -17,7 +17,8 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, RunDirectory
+from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, Damaged, RunDirectory
+from normexp.records.locks import made_and_locked
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
@@ -115,14 +116,18 @@ def duration(config: Config, status: Mapping[str, Any], loader: Loader) -> str:
     """Say how long the training will take, or what is left of it."""
     from normexp.runs.estimate import estimate_seconds
 
-    left = 1 - status.get("step", 0) / (status.get("steps") or 1)
     try:
-        seconds = left * estimate_seconds(config, loader)
+        seconds = fraction_left(status) * estimate_seconds(config, loader)
     except UserError:
         raise
     except Exception as error:  # of somebody's own part, say: the run will end in it, and record it
         return f"how long it takes is not known: {kind_and_line(error)}"
     return f"about {format_duration(seconds)} on this machine as it is now"
+
+
+def fraction_left(status: Mapping[str, Any]) -> float:
+    """Return the fraction of its steps that a run has still to do: all where its status does not say how many."""
+    return 1 - status.get("step", 0) / status["steps"] if status.get("steps") else 1.0
 
 
 def _explain_divergence(ended: Mapping[str, Any], data: Data) -> None:
@@ -159,20 +164,25 @@ def check_writable(path: Path, key: str = "results_dir") -> None:
 
 
 def _status(directory: RunDirectory) -> dict[str, Any]:
-    """Return the status of an earlier attempt; quarantine a damaged run directory and say so."""
+    """Return the status of an earlier attempt; quarantine a damaged run directory and say so.
+
+    Raises: Unreadable where the record may be sound, Busy where another process trains what is damaged.
+    """
     try:
         return read_status(directory)
-    except (UserError, OSError) as error:
+    except Damaged:
         check_writable(directory.path)
-        if isinstance(error, OSError):
-            raise
-        aside = directory.set_aside()
-        logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
-        return directory.status
+    with made_and_locked(directory.path):
+        try:
+            return read_status(directory)  # again: another process may have begun anew meanwhile
+        except Damaged as error:
+            aside = directory.set_aside()
+            logger.info(f"{error}; {f'set aside as {aside}, ' if aside else ''}starting again")
+            return directory.status
 
 
 def read_status(directory: RunDirectory) -> dict[str, Any]:
-    """Return the status of an earlier attempt. Raises UserError where its record is damaged."""
+    """Return the status of an earlier attempt. Raises Damaged, and Unreadable where its record may be sound."""
     status = directory.status
     seen = RunDirectory(directory.path, directory.source)  # as it is now: its checksums are read once
     if status["status"] in FINISHED or directory.has(CONFIG):

@@ -7,6 +7,13 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from normexp.errors import Interrupted, came_of_interrupt
+
+
+def is_stop(error: BaseException) -> bool:
+    """Tell whether the user asked to stop, once or, with a second Ctrl-C, at once: no fault of the run."""
+    return isinstance(error, Interrupted) or came_of_interrupt(error)
+
 
 @contextmanager
 def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iterator[None]:

@@ -27,7 +27,7 @@ from normexp.records import FINISHED, RunDirectory, Together, together_before
 from normexp.runs.checkpointer import next_save
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import held
-from normexp.runs.signals import stop_signals
+from normexp.runs.signals import is_stop, stop_signals
 from normexp.runs.stack_checkpoint import save_together, settle
 from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
@@ -140,12 +140,17 @@ class Stack:
         return [(member.place.row, member) for member in self.members if not member.ended]
 
     def begin(self) -> bool:
-        """Continue all members, or prepare step 0; return whether all are at one step: a file may be damaged."""
-        for member in self.members:
-            member.begin()
+        """Continue all members, or prepare step 0; return whether all are at one step: a file may be damaged.
+
+        What refuses one of them does so before a file of another is touched.
+        """
+        prepared = [member.prepare() for member in self.members]
         steps = {member.position.step for member in self.members}
         self.done = max(steps, default=0)
-        return len(steps) < 2
+        if together := len(steps) < 2:
+            for member, found in zip(self.members, prepared, strict=True):
+                member.begin(*found)
+        return together
 
     def run(self, progress: Progress = NullProgress) -> None:
         """Train all to the end. Raises Interrupted."""
@@ -161,10 +166,8 @@ class Stack:
             batches = self.first.batches
             size = batches.batch_size * len(self.members)
             self._train(progress(self.first.steps, batches.steps_per_epoch, size, self.done))
-        except Interrupted:
-            raise
         except BaseException as error:
-            for _, member in self.going:
+            for _, member in self.going if not is_stop(error) else ():
                 member.recorder.failed(self.done, error)
             raise
 

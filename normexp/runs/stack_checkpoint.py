@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from normexp.records import CHECKPOINT
+from normexp.records.files import is_there
 from normexp.runs.checkpoint import step_of
 from normexp.runs.trainer import Trainer
 
@@ -24,7 +25,7 @@ def save_together(runs: Sequence[Trainer]) -> None:
 
 def settle(folders: Sequence[Path]) -> None:
     """End a save that was cut off when all runs were written, take back one that was cut off before."""
-    begun = {folder: step_of(_next(folder)) for folder in folders if _next(folder).exists()}
+    begun = {folder: step_of(_next(folder)) for folder in folders if is_there(_next(folder))}
     step = max((step for step in begun.values() if step is not None), default=None)
     reached = [begun.get(folder) or step_of(folder / CHECKPOINT) for folder in folders]
     for folder in begun:

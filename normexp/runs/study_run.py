@@ -21,6 +21,7 @@ from normexp.runs.environment import about_data
 from normexp.runs.loggers import Logs
 from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
+from normexp.runs.signals import is_stop
 from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.hardware import choose_device, describe
@@ -50,7 +51,8 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
                 chosen = " ".join(f"{group}={config.choices[group]}" for group in ("study", "norm"))
                 raise UserError(f"{chosen}: {first_line(error)}") from error
             name_own_part(error, config)
-            if status["status"] not in FINISHED:  # a record that was to be made again stays as it was
+            again = status["status"] in FINISHED  # a record that was to be made again stays as it was
+            if not (again or is_stop(error)):
                 _record_failure(error, config, directory, attempts)
             raise
 

@@ -16,7 +16,16 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import FINISHED, IGNORED, UNREACHED, Damaged, RunDirectory, environment_before, together_before
+from normexp.records import (
+    CHECKPOINT,
+    FINISHED,
+    IGNORED,
+    UNREACHED,
+    Damaged,
+    RunDirectory,
+    environment_before,
+    together_before,
+)
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
@@ -26,7 +35,7 @@ from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
-from normexp.runs.signals import stop_signals
+from normexp.runs.signals import is_stop, stop_signals
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, fitting, initialize_from_data
@@ -40,7 +49,6 @@ from normexp.training.process import process_settings
 from normexp.training.short_run import unreached, unsettled
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
-
 logger = logging.getLogger("normexp")
 
 
@@ -106,7 +114,7 @@ class Trainer:
         self.timer = self.recorder.timer
         self.checkpointer = Checkpointer(directory.path, components, data.fingerprint, config.identity)
         self.accumulator = build_accumulator(components)
-        saved = not restart and self.checkpointer.path.exists()
+        saved = not restart and directory.has(CHECKPOINT)
         self.resumes = saved and self.in_stack == bool(together_before(directory).stacked)
         self.begins_again = not restart and not self.resumes
         self.position = Position()
@@ -116,7 +124,7 @@ class Trainer:
 
     def run(self, progress: Progress = NullProgress, notes: Sequence[str] = ()) -> str:
         """Train to the end; return `done` or `diverged`. The notes are logged once it is sure to train."""
-        self.begin()
+        self.begin(*self.prepare())
         batches = self.components.batches
         try:
             if not self.resumes:
@@ -128,17 +136,16 @@ class Trainer:
             size = (self.components.steps, batches.steps_per_epoch, batches.batch_size)
             self.progress = progress(*size, self.position.step)
             return self._train()
-        except Interrupted:
-            raise
         except BaseException as error:
-            name_own_part(error, self.config, self.position.step)
-            self.recorder.failed(self.position.step, error)
+            if not is_stop(error):
+                name_own_part(error, self.config, self.position.step)
+                self.recorder.failed(self.position.step, error)
             raise
         finally:
             self.progress.close()
 
-    def begin(self) -> None:
-        """Continue from the checkpoint, or prepare step 0."""
+    def prepare(self) -> tuple[int, dict[str, Any]]:
+        """Continue from the checkpoint, or prepare step 0; return up to which step curves stay, and the environment."""
         keep_until, built = -1, (self.config, self.components, self.data)
         kept = {IGNORED: ignored_norm(*built), UNREACHED: unreached(self.config, self.components)}
         # each says what is trained, but probably not meant
@@ -164,6 +171,10 @@ class Trainer:
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
+        return keep_until, environment
+
+    def begin(self, keep_until: int, environment: dict[str, Any]) -> None:
+        """Write what is known before the first step, over what an earlier attempt left."""
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
         if not self.resumes:
             self.checkpointer.path.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.intervals import Interval
 from normexp.errors import UserError
 from normexp.evidence.curves import better_direction
+from normexp.records.files import Unreadable
 from normexp.records.locks import locked
 from normexp.records.names import JOURNAL
 
@@ -62,7 +63,7 @@ class History:
     def ended(self) -> dict[int, FrozenTrial]:
         """Return the trials that are recorded, by number; one that failed only until it has been scored.
 
-        Raises: UserError where the storage is damaged.
+        Raises: UserError where the storage is damaged, or cannot be read.
         """
         found = {trial.user_attrs.get(NUMBER, trial.number): trial for trial in self._recorded()}
         return dict(sorted(found.items()))
@@ -79,6 +80,8 @@ class History:
             storage = self._storage()
             studies = {study.study_name: study for study in storage.get_all_studies()}
             return storage.get_all_trials(studies[self.name]._study_id) if self.name in studies else []
+        except Unreadable:
+            raise
         except Exception:  # whatever a damaged line makes of its reader
             again = "delete it, the same command scores the runs again"
             raise UserError(f"{self.folder / JOURNAL}: damaged; {again}") from None

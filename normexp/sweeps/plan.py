@@ -17,9 +17,9 @@ from normexp.config.overrides import parse_overrides
 from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
-from normexp.records import DAMAGED, FINISHED, RunDirectory
+from normexp.records import DAMAGED, FINISHED, Damaged, RunDirectory
 from normexp.runs.place import check_data, default_run_dir, with_content
-from normexp.runs.run import check_stale, check_writable, read_status
+from normexp.runs.run import check_stale, check_writable, fraction_left, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
 
 _KEY_OF = re.compile(r"key '(\w+)\.")  # begins an error about a key that does not exist
@@ -48,10 +48,10 @@ class Cell:
 
     @cached_property
     def record(self) -> dict[str, Any]:
-        """The record when the sweep was planned; `damaged` where it cannot be read: the run will set it aside."""
+        """The record when the sweep was planned, which a run sets aside where it is `damaged`. Raises Unreadable."""
         try:
             return read_status(self.directory)
-        except UserError:
+        except Damaged:
             return {"status": DAMAGED}
 
     @property
@@ -61,7 +61,7 @@ class Cell:
     @property
     def left(self) -> float:
         """The fraction of its steps that are still to do."""
-        return 1 - self.record.get("step", 0) / self.record.get("steps", 1)
+        return fraction_left(self.record)
 
     @property
     def kind(self) -> tuple[object, ...]:

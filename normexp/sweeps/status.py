@@ -8,7 +8,7 @@ from typing import Any
 
 from normexp.config.text import amount
 from normexp.errors import UserError
-from normexp.records import DAMAGED, FINISHED, STATUSES, RunDirectory, find_runs, printable
+from normexp.records import DAMAGED, FINISHED, STATUSES, UNREADABLE, RunDirectory, condition, find_runs, printable
 from normexp.sweeps.shared import SharedSweep, is_shared_sweep
 
 
@@ -30,7 +30,7 @@ def summary(path: str | Path) -> dict[str, Any]:
         for run, name, detail in states
         if name not in FINISHED
     ]
-    ordered = {name: counts[name] for name in (*STATUSES, "stopped", DAMAGED) if counts[name]}
+    ordered = {name: counts[name] for name in (*STATUSES, "stopped", DAMAGED, UNREADABLE) if counts[name]}
     return {"runs": len(states), "counts": ordered, "unfinished": unfinished}
 
 
@@ -48,7 +48,7 @@ def state(run: RunDirectory) -> tuple[str, str]:
     try:
         status = run.status
     except UserError as error:
-        return DAMAGED, str(error)
+        return condition(error), str(error)
     name = status["status"]
     if name == "running" and not run.is_locked():
         name = "stopped"

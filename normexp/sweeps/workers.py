@@ -89,7 +89,8 @@ def worker_pool(jobs: int | None, cells: int, kept: KeptWorkers | None = None) -
 def add_workers(workers: list[Worker], jobs: int | None, cells: int, kept: KeptWorkers) -> None:
     """Fill the list, with workers that may not have been started, but for the one that is asked for GPUs.
 
-    By default one cell per core up to four, one thread each: faster than one cell on all cores. On a GPU one at a time.
+    By default one cell per core, at most four, which share the cores: faster than one cell on all.
+    On a GPU one at a time.
     """
     cores = physical_cores()
     count = jobs or min(4, cores)

@@ -6,8 +6,11 @@ import os
 import sys
 import warnings
 
+from normexp.errors import UserError
+
 WAITING = ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "KMP_BLOCKTIME")
 SWITCH = "NORMEXP_PROCESS_SETTINGS"  # 0 leaves the process as it is
+CORES = "LOKY_MAX_CPU_COUNT"  # of joblib: the most cores that a process may use
 BRIEFLY = "30000"  # turns of a loop that waits
 
 
@@ -17,12 +20,18 @@ def settings_wanted() -> bool:
 
 
 def physical_cores() -> int:
-    """Return the physical cores open to this process, by its affinity and by the quota of its container."""
+    """Return the physical cores open to this process, by its affinity and by the quota of its container.
+
+    Raises: UserError where the variable by which joblib takes another number is none.
+    """
     import joblib  # here: it takes a tenth of a second
 
     with warnings.catch_warnings():  # where the system does not tell, the logical ones count
         warnings.simplefilter("ignore")
-        return int(joblib.cpu_count(only_physical_cores=True))
+        try:
+            return int(joblib.cpu_count(only_physical_cores=True))
+        except ValueError:
+            raise UserError(f"{CORES}={os.environ.get(CORES)}: must be a whole number, or not set") from None
 
 
 def wait_briefly() -> None:

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from killed import KILLED, run_until
+from one_line import one_line_error
 
 from normexp.errors import UserError
+from normexp.experiments.verify.records import verify_records
 from normexp.records import CHECKPOINT, RunDirectory, find_runs, packing
 from normexp.records.archive import open_archive, packed
+from normexp.records.merging import merge
 from normexp.records.packing import pack
 
 
@@ -306,6 +309,21 @@ def test_two_members_of_one_name_are_refused(tmp_path):
         open_archive(tmp_path / "records.zip")
 
 
+@pytest.mark.parametrize("members", [[], [("photo.jpg", b"...")]])
+def test_somebody_elses_zip_file_of_this_name_is_passed_over(tmp_path, make, members):
+    """Above the results it would stand in the place of every run; it is never written over, either."""
+    others = tmp_path / "records.zip"
+    others.write_bytes(data := zipped(members, compress=zipfile.ZIP_DEFLATED))
+    sound = make(tmp_path / "results" / "runs" / "sound")
+    assert RunDirectory(tmp_path / "results" / "runs" / "new").status == {"status": "new"}
+    for path in (tmp_path, sound.path):
+        assert [run.path for run in find_runs([path])] == [sound.path]
+    for refused in (pack, partial(merge, sound.path, make(tmp_path / "other").path, others, ())):
+        with one_line_error(r"records\.zip: is somebody else's, no archive of runs"):
+            refused(tmp_path) if refused is pack else refused()
+    assert others.read_bytes() == data
+
+
 def test_damaged_archive_is_one_damaged_run(tmp_path, make):
     make(tmp_path / "runs" / "sound")
     (tmp_path / "records.zip").write_bytes(b"no archive")
@@ -323,10 +341,45 @@ def test_link_in_the_place_of_an_archive_is_not_followed(experiment, tmp_path):
         open_archive(experiment / "records.zip")
 
 
+def test_an_archive_behind_a_link_is_not_written_over(experiment, make, tmp_path, monkeypatch):
+    """It would not be read before, and its runs would be lost."""
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    pack(experiment)
+    (experiment / "runs" / "batch").rename(tmp_path / "disk")
+    (experiment / "runs" / "batch").symlink_to(tmp_path / "disk")
+    make(experiment / "runs" / "none" / "seed=3")
+    before = (tmp_path / "disk" / "records.zip").read_bytes()
+    with one_line_error(r"runs/batch: links are not followed; give the folder that it leads to, or move that here"):
+        pack(experiment)
+    assert (tmp_path / "disk" / "records.zip").read_bytes() == before
+
+
 def test_run_inside_a_run_is_nobodys(tmp_path):
     contents = {f"{run}/status.json": b"{}" for run in ("a", "a/b/c", "a-b", "d/e")}
     (tmp_path / "records.zip").write_bytes(packed(contents))
     assert open_archive(tmp_path / "records.zip").runs() == ["a", "a-b", "d/e"]
+
+
+def test_curves_that_are_too_large_for_a_table_are_sound_and_packed(tmp_path, make):
+    run, told = make(tmp_path / "cpu" / "runs" / "run"), list[str]()
+    row = f"0,percentiles,{'x' * 100_000},median,1.0\n"
+    (run.path / "probes.csv").write_text("step,probe,layer,statistic,value\n" + row * 340)
+    run.finish("done", step=5, steps=5)
+    assert verify_records(tmp_path, told.append) == 0
+    done = pack(tmp_path / "cpu")
+    assert (done.runs, done.left) == (1, [])
+    assert verify_records(tmp_path, told.append) == 0
+    assert told == ["1 record: all sound"] * 2
+    assert merge(tmp_path / "cpu", make(tmp_path / "other" / "run").path.parent, tmp_path / "both", ()).left == []
+
+
+def test_what_no_archive_can_hold_is_refused_before_anything_is_written(experiment, monkeypatch):
+    before = told(experiment)
+    monkeypatch.setattr(packing, "READABLE", 1000)
+    with one_line_error(r"records\.zip: too large to be read \([\d,]+ bytes, at most 1,000 are\)"):
+        pack(experiment)
+    assert not list(experiment.rglob("*.zip"))
+    assert told(experiment) == before
 
 
 def test_names_that_lead_out_are_never_packed():

@@ -1,5 +1,6 @@
 """The records of two machines become one set; what contradicts is refused before anything is written."""
 
+import errno
 import json
 import os
 import shutil
@@ -196,6 +197,44 @@ def test_the_place_lies_in_neither_source(machines, into):
         with one_line_error(f"{source}/{into}: lies inside {source}"):
             merge(*machines, source / into, ())
         assert files(source) == before
+
+
+@pytest.mark.parametrize("place", ["first", "second", "target", "dangling"])
+def test_what_lies_behind_a_link_is_never_taken_for_missing(machines, tmp_path, make, place):
+    """Its finished runs would be replaced, unread, by those of the other side."""
+    three = tmp_path / "three"
+    make(tmp_path / "disk" / "shared", loss=0.9)
+    folder = {"first": machines[0], "second": machines[1]}.get(place, three)
+    folder.mkdir(exist_ok=True)
+    (folder / "linked").symlink_to(tmp_path / "nowhere" if place == "dangling" else tmp_path / "disk")
+    before = files(tmp_path)
+    with one_line_error(f"{folder}/linked: links are not followed; give the folder that it leads to, or move"):
+        merge(*machines, three, ())
+    assert files(tmp_path) == before
+
+
+def test_the_folders_themselves_may_be_links(machines, tmp_path):
+    places = [tmp_path / "first", tmp_path / "second", tmp_path / "target"]
+    (tmp_path / "three").mkdir()
+    for place, folder in zip(places, (*machines, tmp_path / "three"), strict=True):
+        place.symlink_to(folder)
+    assert merge(*places, ()).copied == 4
+    assert statuses(tmp_path / "three") == ALL
+
+
+def test_what_cannot_be_read_is_never_taken_for_missing(machines, monkeypatch):
+    scandir = os.scandir
+
+    def failing(path):
+        if str(path) == str(machines[0] / "runs"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), str(path))
+        return scandir(path)
+
+    shutil.copytree(machines[0] / "runs" / "mine", machines[0] / "other" / "run")
+    monkeypatch.setattr(os, "scandir", failing)
+    with one_line_error(f"{machines[0]}/runs: cannot be read .Input/output error"):
+        merge(*machines, None, ())
+    assert not (machines[0] / "runs" / "open.damaged-1").exists()
 
 
 def test_the_folder_may_be_there_without_runs(machines, tmp_path):

@@ -1,5 +1,6 @@
 """What a checkpoint counts on: curves on the disk, as it knows them, and as many threads as before."""
 
+import errno
 import os
 import random
 import shutil
@@ -88,7 +89,7 @@ def test_curves_that_are_too_large_for_a_table_end_no_run(tmp_path, monkeypatch,
         assert Counter(row.partition(",")[0] for row in probes) == {"step": 1} | dict.fromkeys(
             ["0", "3", "6", "9", "12"], 120
         )
-    with pytest.raises(UserError, match=r"at most 33,554,432 are read"):
+    with pytest.raises(UserError, match=r"too large to be read .*at most 33,554,432 are"):
         read_rows(tmp_path / PROBES)
 
 
@@ -118,6 +119,35 @@ def test_checkpoint_and_curves_of_another_run_are_set_aside(tmp_path, caplog):
     assert f"{CHECKPOINT}: damaged (it is of the run " in caplog.text
     assert (again.path / CHECKPOINT).read_bytes() == (expected.path / CHECKPOINT).read_bytes()
     assert (again.path / METRICS).read_bytes() == (expected.path / METRICS).read_bytes()
+
+
+@pytest.mark.parametrize("fails", [CHECKPOINT, METRICS, PROBES, "memory", "torch's memory"])
+def test_what_cannot_be_read_just_now_is_not_set_aside(tmp_path, monkeypatch, fails):
+    """The disk does not answer, the memory is short: the next attempt goes on from the checkpoint."""
+    expected = train(tmp_path / "whole", "threads=1")
+    kill(tmp_path / "killed", "threads=1")
+    before = {path: path.read_bytes() for path in (tmp_path / "killed").iterdir() if path.suffix != ".json"}
+    real = os.open
+
+    def refuse(path, *rest, **options):
+        if str(path).endswith(f"killed/{fails}"):
+            raise OSError(errno.ESTALE, "Stale file handle")
+        return real(path, *rest, **options)
+
+    def exhausted(_: bytes) -> None:
+        raise MemoryError if fails == "memory" else RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", refuse)
+        if "memory" in fails:
+            patch.setattr("normexp.runs.checkpoint.load", exhausted)
+        with pytest.raises((UserError, MemoryError, RuntimeError)) as refused:
+            train(tmp_path / "killed", "threads=1")
+    assert "memory" in fails or f"{fails}: cannot be read (Stale file handle)" in str(refused.value)
+    assert {path: path.read_bytes() for path in before} == before
+    again = train(tmp_path / "killed", "threads=1")
+    assert (again.path / CHECKPOINT).read_bytes() == (expected.path / CHECKPOINT).read_bytes()
+    assert not list(again.path.glob("*.damaged"))
 
 
 def test_run_goes_on_with_as_many_threads_as_it_began_with(tmp_path, monkeypatch):

@@ -1,5 +1,6 @@
 """A full disk: one line that names the file, nothing damaged, and the same command goes on once there is room."""
 
+import errno
 import os
 import re
 import resource
@@ -61,6 +62,23 @@ def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, f
     assert results.exists() == (file == CHECKPOINT)  # what has not trained leaves nothing
     status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
     assert status == 0, stderr
+    assert outcome(results) == whole
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not say which file is written")
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_disk_that_is_full_when_curves_are_flushed_is_one_line(results, whole, monkeypatch, cli, number):
+    """As on a network's file system, which takes what is written and has no room for it later."""
+
+    def flushed(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}").endswith(PROBES):
+            raise OSError(number, os.strerror(number))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", flushed)
+        with one_line_error(rf"{PROBES}: cannot be written \({os.strerror(number)}\); once there is room", NoRoom):
+            run(compose(with_recipe([*TINY, f"results_dir={results}"])))
+    assert cli("run", *TINY, f"results_dir={results}", "--quiet")[0] == 0
     assert outcome(results) == whole
 
 

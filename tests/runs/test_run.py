@@ -21,7 +21,8 @@ from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.records import RunDirectory, read_rows
 from normexp.runs import checkpoint, trainer
-from normexp.runs.run import check_writable, duration
+from normexp.runs.run import _status, check_writable, duration
+from normexp.sweeps.status import state
 
 FILES = {
     "config.yaml",
@@ -302,6 +303,30 @@ def test_run_that_fails_is_recorded_with_its_traceback_and_can_continue(tmp_path
     assert not (tmp_path / "traceback.txt").exists()
 
 
+@pytest.mark.parametrize("cleaned_up", [True, False])
+def test_run_stopped_by_a_second_ctrl_c_has_not_failed(tmp_path, uninterrupted, monkeypatch, cleaned_up):
+    """It is not waited for, not even by a library that fails on the way out, and continues as if it had been killed."""
+
+    def stopped(self: trainer.Trainer) -> bool:
+        if self.position.step == 3:
+            self.save("running")
+        if self.position.step < 4:
+            return False
+        try:
+            raise KeyboardInterrupt
+        finally:
+            if not cleaned_up:
+                raise RuntimeError("the queue is closed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer.Trainer, "_poll", stopped)
+        with pytest.raises((KeyboardInterrupt, RuntimeError)):
+            trainer.train(compose(NOISY), random_images(), RunDirectory(tmp_path), force=False)
+    assert (state(RunDirectory(tmp_path))[0], (tmp_path / "traceback.txt").exists()) == ("stopped", False)
+    train_noisy(tmp_path, set(), None)
+    assert outcome(tmp_path) == uninterrupted
+
+
 @pytest.mark.parametrize("step", [0, 5, 12])
 def test_run_stopped_in_an_evaluation_continues_to_the_same_bytes(tmp_path, uninterrupted, monkeypatch, step):
     """A long evaluation is not waited for: its first batch is its last."""
@@ -391,6 +416,28 @@ def test_run_directory_that_is_damaged_is_set_aside(train, cli, results, name):
     assert f"set aside as {aside}" in stderr
     assert (aside / name).read_text() == "{"
     assert outcome(run) == expected
+
+
+@pytest.mark.parametrize("name", ["status.json", "config.yaml"])
+def test_run_directory_that_somebody_trains_is_not_set_aside(train, cli, results, name):
+    """Its process would go on writing, by the old names, into the record of the one that begins anew."""
+    run = train()
+    (run.path / name).write_text("{")
+    before = outcome(run)
+    with run.lock():
+        status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "another normexp process is running this right now" in stderr
+    assert ([*run.path.parent.iterdir()], outcome(run)) == ([run.path], before)
+
+
+def test_run_that_was_set_aside_meanwhile_is_not_set_aside_again(train, monkeypatch):
+    run = train()
+    sound = (run.path / "config.yaml").read_text()
+    (run.path / "config.yaml").write_text("{")
+    monkeypatch.setattr("normexp.runs.run.check_writable", lambda path: (path / "config.yaml").write_text(sound))
+    assert _status(run)["status"] == "done"
+    assert [*run.path.parent.iterdir()] == [run.path]
 
 
 def test_run_results_folder_without_permission_is_refused(tmp_path, monkeypatch):

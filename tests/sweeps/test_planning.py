@@ -6,6 +6,10 @@ import sys
 
 import pytest
 
+from normexp.config import compose
+from normexp.records import RunDirectory
+from normexp.sweeps.plan import Cell
+
 PLANNING = """
 import json, re, sys, time
 from pathlib import Path
@@ -32,3 +36,8 @@ def test_planning_grows_linearly_and_ten_thousand_cells_fit_into_500_mb(tmp_path
     assert many[0] < 9 * few[0]  # 16 times where time grows with the square
     assert many[1] < 500
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_of_a_run_whose_status_has_no_steps_all_is_left(tmp_path):
+    RunDirectory(tmp_path).write_status("interrupted", step=0, steps=0)
+    assert Cell(compose(), tmp_path).left == 1.0

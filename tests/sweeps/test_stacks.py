@@ -9,6 +9,7 @@ import pytest
 import torch
 from in_process import InProcess
 from killed import KILLED, command, run_until
+from one_line import one_line_error
 from torch import nn
 
 import normexp
@@ -23,6 +24,7 @@ from normexp.runs.progress import NullProgress
 from normexp.runs.python import load_model
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.shared import Pace, write_plan
+from normexp.training.components import Components
 
 SMALL = ("dataset=digits", "model=mlp", "model.widths=[16]", "batch_size=50", "steps=9", "eval_every=4", "device=cpu")
 RATES = (0.003, 0.001)  # that of the run which ends first is the larger one
@@ -207,6 +209,32 @@ def test_a_stack_depends_on_nothing_that_was_drawn_before_it(pair, tmp_path):
     torch.manual_seed(7)
     train_pair(pair)
     torch.manual_seed(8)
+    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+
+
+def test_a_forced_stack_that_is_refused_at_its_second_run_leaves_the_first_as_it_was(pair, monkeypatch):
+    configs, paths = pair
+    stack.train_stack(configs, paths, False, NullProgress, Loader())
+    before = {file: file.read_bytes() for path in paths for file in path.iterdir()}
+    begun = []
+
+    def refuse(components: Components) -> None:
+        begun.append(components)
+        if len(begun) == 2:
+            raise UserError("the data are too few")
+
+    monkeypatch.setattr("normexp.runs.trainer.initialize_from_data", refuse)
+    with one_line_error("the data are too few"):
+        stack.train_stack(configs, paths, True, NullProgress, Loader())
+    assert {file: file.read_bytes() for path in paths for file in path.iterdir()} == before
+
+
+def test_a_stack_that_a_second_ctrl_c_stops_has_not_failed(pair, tmp_path, monkeypatch):
+    monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
+    with pytest.raises(KeyboardInterrupt):
+        train_pair(pair, 4, KeyboardInterrupt())
+    assert [RunDirectory(path).status["status"] for path in pair[1]] == ["running", "running"]
+    train_pair(pair)
     assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
 
 

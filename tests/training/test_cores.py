@@ -1,11 +1,12 @@
-"""How threads wait: briefly, unless somebody has said otherwise or torch is there already."""
+"""How many cores there are; how threads wait: briefly, unless somebody said otherwise or torch is there already."""
 
 import os
 import sys
 
 import pytest
+from one_line import one_line_error
 
-from normexp.training.cores import BRIEFLY, WAITING, wait_briefly
+from normexp.training.cores import BRIEFLY, WAITING, physical_cores, wait_briefly
 
 SAID = {"nothing": ({}, BRIEFLY), "policy": ({"OMP_WAIT_POLICY": "active"}, None),
         "spins": ({"GOMP_SPINCOUNT": "7"}, "7"), "off": ({"NORMEXP_PROCESS_SETTINGS": "0"}, None)}  # fmt: skip
@@ -21,6 +22,13 @@ def test_threads_wait_briefly_unless_somebody_said_otherwise(monkeypatch, said, 
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     wait_briefly()
     assert os.environ.get("GOMP_SPINCOUNT") == spins
+
+
+@pytest.mark.parametrize("value", ["all", "", "2.5"])
+def test_a_number_of_cores_that_is_none_is_one_line(monkeypatch, value):
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", value)
+    with one_line_error(rf"^LOKY_MAX_CPU_COUNT={value}: must be a whole number, or not set$"):
+        physical_cores()
 
 
 def test_a_process_that_has_torch_is_left_alone(monkeypatch):

@@ -12,7 +12,17 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.own import GROUPS, PLUGINS, target_key
 from normexp.config.text import amount, override_text
 from normexp.errors import UserError
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, RunDirectory, find_runs, printable
+from normexp.records import (
+    CHECKPOINT,
+    CONFIG,
+    FINISHED,
+    METRICS,
+    MOST_TABLE,
+    RunDirectory,
+    condition,
+    find_runs,
+    printable,
+)
 from normexp.runs.run import check_complete, check_stale
 
 OWN_CODE = (PLUGINS, *map(target_key, GROUPS))  # never composed from a record: that could name code
@@ -33,7 +43,7 @@ def verify_records(path: Path, say: Callable[[str], None]) -> int:
 
 
 def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
-    """Yield (damaged | incomplete | stale | unchecked, what it is) for one record."""
+    """Yield (damaged | unreadable | incomplete | stale | unchecked, what it is) for one record."""
     try:
         status = run.status
         run.check_sums(without=[CHECKPOINT] if run.is_packed else [])
@@ -43,10 +53,10 @@ def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
             return
         _ = run.config, run.environment
         check_complete(run)
-        if not run.rows(METRICS):
+        if not run.rows(METRICS, MOST_TABLE):
             yield "incomplete", f"{run.path / METRICS}: no rows"
     except UserError as error:
-        yield "damaged", str(error)
+        yield condition(error), str(error)
         return
     except FileNotFoundError as error:
         yield "incomplete", f"{run.path}: {error.filename or error} is missing"
@@ -57,9 +67,9 @@ def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
 def _read(run: RunDirectory, name: str) -> None:
     """Read a file as what it is; an archive checks the sum of whatever is read."""
     if name.endswith(".csv"):
-        run.rows(name)
+        run.rows(name, MOST_TABLE)
     elif name != CHECKPOINT:
-        run.read(name)
+        run.read(name, MOST_TABLE)
 
 
 def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:

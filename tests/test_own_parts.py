@@ -263,6 +263,12 @@ class Grouping(Counts):
         self.param_groups[0]["k"] = self.param_groups[0].get("k", 0) + 1
 
 
+class Rated(Counts):
+    @staticmethod
+    def groups_of(model):
+        return [{"params": model.parameters(), "lr": 0.5}]
+
+
 class Needing(Counts):
     def step(self, closure):
         closure()
@@ -692,6 +698,10 @@ MISTAKES = {
     ),
     "an attribute that counts": (["optim=odd_parts.Calling", "optim.lr=1"], "remembers self.calls; a checkpoint keeps"),
     "a group that counts": (["optim=odd_parts.Grouping", "optim.lr=1"], "remembers self.param_groups[0]['k']; a"),
+    "a group with a rate": (
+        ["optim=odd_parts.Rated", "optim.lr=1"],
+        "odd_parts.Rated: its groups_of gives a group lr=0.5, and every group has optim.lr times the schedule's factor",
+    ),
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "a layer of other rows": (
         ["dataset=odd_parts.Reading", *_odd("self.layers[1](y)")],

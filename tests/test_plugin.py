@@ -67,6 +67,14 @@ def test_plugin_written_against_an_old_hook_is_told_the_new_name(folder, cli, ol
     assert f"my_norms.Old: the hook {old}() of a scheme is now called {new}()" in stderr
 
 
+def test_plugin_with_a_method_in_place_of_a_property_is_told_how_to_make_it_one(folder, cli):
+    scheme = "class Method(Norm):\n    def cancels_bias(self):\n        return False\n"
+    (folder / "my_norms.py").write_text(f"from normexp.norms.base import Norm\n\n\n{scheme}")
+    status, _, stderr = cli("run", "norm=my_norms.Method", "plugins=[my_norms]", *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.endswith("my_norms.Method: cancels_bias is a property; write @property above it\n")
+
+
 @pytest.mark.parametrize(
     ("hook", "said"), [("normalize", "did you mean normalization()?"), ("forward", "step_hook, block")]
 )
@@ -81,8 +89,10 @@ def test_plugin_that_replaces_no_hook_is_refused_for_it_would_do_nothing(folder,
 
 
 ODD = """
+from collections import deque
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -169,6 +179,59 @@ class Counts(Norm):
         return Counting()
 
 
+class Estimate(nn.Module):
+    def __init__(self, width, how):
+        super().__init__()
+        mean = torch.zeros(width)
+        self.how, self.seen, self.noise = how, deque([mean], maxlen=1), np.random.default_rng(0)
+        self.register_buffer("kept", mean)
+        self.register_buffer("hidden", mean.clone(), persistent=False)
+        self.mean = mean.clone()
+
+    def forward(self, x):
+        now, self.last = x.detach().mean(0), x
+        if self.how == "plain":
+            self.mean = 0.9 * self.mean + 0.1 * now
+        if self.how == "hidden":
+            self.hidden.lerp_(now, 0.1)
+        if self.how == "kept":
+            self.kept.lerp_(now, 0.1)
+        if self.how == "queue":
+            self.seen.append(self.seen[0] + now)
+        return x - self.kept + (self.noise.normal() if self.how == "noise" else 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimates(Norm):
+    how: str
+
+    def normalization(self, num_features):
+        return Estimate(num_features, self.how)
+
+    def penalty(self, model):
+        return sum(module.last.square().mean() for module in model.modules() if isinstance(module, Estimate))
+
+
+class Undecorated(Norm):
+    start: float = 1.0
+
+    def normalization(self, num_features):
+        return nn.Identity()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountsSteps(Norm):
+    def step_hook(self, model):
+        count = 0
+
+        @torch.no_grad()
+        def hook():
+            nonlocal count
+            count += 1
+
+        return hook
+
+
 @dataclass(frozen=True, kw_only=True)
 class Starts(Norm):
     adds: bool = False
@@ -178,6 +241,7 @@ class Starts(Norm):
         setattr(layer, "gain" if self.adds else "bias", nn.Parameter(torch.ones(layer.out_features)))
 """
 
+REMEMBERS = "model=mlp norm=my_norms.Estimates dataset=digits: remembers"
 MISTAKES = {
     "option": ("Ruled norm.start=-1", "norm=my_norms.Ruled: start must be above 0, not -1"),
     "placement": (
@@ -205,6 +269,22 @@ MISTAKES = {
         "Counts",
         "model=mlp norm=my_norms.Counts dataset=digits: remembers hidden.0.1.calls, which changes with",
     ),
+    "an attribute that estimates": ("Estimates norm.how=plain", f"{REMEMBERS} hidden.0.1.mean, which changes with"),
+    "a buffer that is not saved": ("Estimates norm.how=hidden", f"{REMEMBERS} hidden.0.1.hidden, which changes with"),
+    "a queue": ("Estimates norm.how=queue", f"{REMEMBERS} hidden.0.1.seen[0], which changes with"),
+    "a generator of its own": (
+        "Estimates norm.how=noise",
+        "model=mlp norm=my_norms.Estimates dataset=digits: has other outputs when it is called again with the same",
+    ),
+    "a count of steps": (
+        "CountsSteps",
+        "my_norms.CountsSteps: what its step_hook(model) returns remembers count from call to call; a checkpoint keeps",
+    ),
+    "no @dataclass": (
+        "Undecorated norm.start=2",
+        "my_norms.Undecorated: key 'start' is annotated, and no parameter of the class; write @dataclass(frozen=True, "
+        "kw_only=True) above the class",
+    ),
     "another parameter": (
         "Starts",
         "initialization from data replaces the parameter hidden.0.0.bias, which the optimizer",
@@ -226,6 +306,19 @@ def test_plugin_with_a_mistake_is_named_in_one_line_and_leaves_nothing(folder, c
     assert (status, stderr.count("\n")) == (2, 1), stderr
     assert stderr.startswith(f"normexp: {said}")
     assert not [*folder.glob("results/runs/*")]
+
+
+def test_plugin_may_keep_buffers_and_what_its_last_call_was(folder, cli):
+    (folder / "my_norms.py").write_text(ODD)
+    words = ["norm=my_norms.Estimates", "norm.how=kept", "plugins=[my_norms]"]
+    status, _, stderr = cli("run", *words, *TINY)
+    assert status == 0, stderr
+
+
+def test_plugin_of_a_cell_is_told_to_be_put_into_a_file(folder, cli):
+    status, _, stderr = cli("run", "norm=__main__.Mine", "plugins=[__main__]", *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "has no attribute 'Mine'); put it into a file" in stderr
 
 
 def test_plugin_with_rules_of_its_own_is_checked_in_a_stack_and_from_python(folder, cli):

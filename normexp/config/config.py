@@ -7,12 +7,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import PurePath
 from typing import Any
 
 import yaml
 
-from normexp.config.identity import PATH_KEYS, UNRECORDED, identity
+from normexp.config.identity import PATH_KEYS, UNRECORDED, identity, last_name
 from normexp.config.recipe import KEY, NONE
 from normexp.config.text import override_text
 
@@ -53,8 +52,8 @@ class Config:
         return f"{self.title}-{self.identity}"
 
     @property
-    def files(self) -> dict[str, str]:
-        """The local files and folders that it names: dotted key -> path as typed."""
+    def files(self) -> dict[str, Any]:
+        """The local files and folders that it names: dotted key -> path, or several, as typed."""
         leaves = flat(self.values)
         return {key: leaves[key] for key in PATH_KEYS if leaves.get(key) is not None}
 
@@ -81,10 +80,10 @@ class Config:
         The command names local files as they were typed, so that it can be pasted. The record itself keeps only
         their last names: it reads the same wherever the data lie.
         """
-        values, names = copy.deepcopy(self.values), {key: PurePath(path).name for key, path in self.files.items()}
+        values, names = copy.deepcopy(self.values), {key: last_name(path) for key, path in self.files.items()}
         for key, name in names.items():
             group, _, leaf = key.partition(".")
-            values[group][leaf] = name
+            values[group][leaf] = copy.copy(name)  # YAML would write a list that stands twice as an alias
         content = {**values, "_choices_": self.choices, "_changes_": {**self.changes, **names}}
         header = f"# normexp run {KEY}={NONE} {' '.join(self.arguments)}".rstrip()
         return f"{header}\n{yaml.safe_dump(content, sort_keys=False, allow_unicode=True)}"

@@ -25,7 +25,7 @@ def identity(changes: Mapping[str, Any], content: str | None = None) -> str:
     """
     relevant = {key: value for key, value in changes.items() if key not in (*IGNORED_KEYS, *PATH_KEYS)}
     if content is None:
-        relevant |= {key: _name(changes[key]) for key in PATH_KEYS if key in changes}
+        relevant |= {key: last_name(changes[key]) for key in PATH_KEYS if key in changes}
     elif content not in ("", PUBLISHED):
         relevant["dataset.content"] = content
     text = json.dumps(relevant, sort_keys=True, separators=(",", ":"))
@@ -40,5 +40,8 @@ def staleness(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
     return ""
 
 
-def _name(path: Any) -> Any:
+def last_name(path: Any) -> Any:
+    """Return the last part of a path, of each of a list; None as it is."""
+    if isinstance(path, list):
+        return [last_name(each) for each in path]
     return path if path is None else PurePath(str(path)).name

@@ -6,6 +6,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
@@ -42,6 +43,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
 
 def _near(module: str, name: str, error: BaseException) -> str:
     """Return what may have been meant: another name of the module, or a file of the current folder."""
+    if module == "__main__":  # of another process than the one where a notebook's cell, or a script, defined it
+        return "; put it into a file"
     if isinstance(error, ModuleNotFoundError) and is_inside(module, [error.name or ""]):
         close = nearest(module, [path.stem for path in Path().glob("*.py")], cutoff=0.7)
         return did_you_mean(close) or f"; no {module.replace('.', '/')}.py in the current folder, and not installed"
@@ -140,6 +143,7 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     """
     target = locate(node["_target_"], plugins)
     given = {key: _nested(value, plugins) for key, value in node.items() if key != "_target_"}
+    _check_fields(node["_target_"], target, given)
     _check_keys(node["_target_"], inspect.signature(target), given, extra)
     _check_truth(node["_target_"], inspect.signature(target), given)
     if not node["_target_"].startswith("normexp."):
@@ -157,6 +161,15 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
         line = "" if is_inside(target.__module__, TRUSTED) else line_in(error, target.__module__)
         why = f"{kind_and_line(error)}{line}"
         raise UserError(f"{node['_target_']}: failed ({why}); --debug shows where") from error
+
+
+def _check_fields(name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise UserError for a key that a class without @dataclass annotates: so it is no parameter of the class."""
+    annotated = inspect.get_annotations(target) if isinstance(target, type) and is_dataclass(target) else {}
+    for key in given:
+        if key in annotated and key not in inspect.signature(target).parameters:
+            above = "write @dataclass(frozen=True, kw_only=True) above the class"
+            raise UserError(f"{name}: key {key!r} is annotated, and no parameter of the class; {above}")
 
 
 def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any], extra: Mapping[str, Any]) -> None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -30,7 +29,7 @@ def content_of(config: Config) -> str:
     own = "." in config.choices["dataset"]  # a class of the user's own, which may leave this to us
     if not own and not any(key in flat(config.values) for key in PATH_KEYS):
         return ""  # before NumPy is imported
-    return dataset_of(config).content() or (_content_of_paths(config["dataset"]) if own else "")
+    return _content(dataset_of(config), config)
 
 
 def dataset_of(config: Config) -> Dataset:
@@ -50,14 +49,13 @@ def _seeded(config: Config) -> Dataset:
         return dataset_of(config)
 
 
-def _content_of_paths(node: Mapping[str, Any]) -> str:
-    """Return the sha256 of the files and folders that a data set's keys name; nothing where they name none."""
-    from normexp.data.content import content_by_name
-    from normexp.data.members import files
+def _content(dataset: Dataset, config: Config) -> str:
+    """Return the sha256 of the data that the user brings, of a data set that is built."""
+    if "." not in config.choices["dataset"]:
+        return dataset.content()
+    from normexp.data.own_content import content_of_own
 
-    paths = {key: Path(value) for key, value in node.items() if isinstance(value, str) and os.path.exists(value)}
-    named = {f"{key}/{file.relative_to(path)}": file for key, path in paths.items() for file in files(path)}
-    return content_by_name(named) if named else ""
+    return content_of_own(dataset, config["dataset"], Path(config["results_dir"]))
 
 
 class LastValue(Generic[Value]):
@@ -88,5 +86,5 @@ class Loader:
     def load(self, config: Config) -> Data:
         """Load a configuration's data, or return the last ones. Raises UserError where they cannot be had."""
         dataset = _seeded(config)
-        key = (str(config["dataset"]), dataset.content(), config["seed"] if dataset.drawn else None)
+        key = (str(config["dataset"]), _content(dataset, config), config["seed"] if dataset.drawn else None)
         return self._data.get(key, lambda: dataset.load(config["seed"]))

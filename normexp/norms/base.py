@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
+from normexp.norms.kernels.own_hooks import is_of_scheme as is_of_scheme
 from normexp.norms.kernels.own_schemes import check_hooks, hold_to_contract
 from normexp.norms.options import check_options, one_of
 
@@ -39,9 +40,12 @@ def output_dim(layer: nn.Module) -> int:
 
 
 def weight_layers(model: nn.Module) -> list[nn.Module]:
-    """Return every Linear and Conv layer in the order of `model.modules()`, its place in the network."""
+    """Return every Linear and Conv layer in the order of `model.modules()`, its place in the network.
+
+    Those inside of what a scheme of the user's own has made are the scheme's, and no layers of the network.
+    """
     kinds = (nn.Linear, nn.modules.conv._ConvNd)
-    return [module for module in model.modules() if isinstance(module, kinds)]
+    return [module for module in model.modules() if isinstance(module, kinds) and not is_of_scheme(module)]
 
 
 def free_weight(layer: Any) -> tuple[str, Tensor]:
@@ -102,7 +106,10 @@ class Norm:
         return False
 
     def parametrize(self, layer: nn.Module) -> nn.Module:
-        """Return the same Linear or Conv layer with its weight (re)parametrized."""
+        """Return the same Linear or Conv layer with its weight (re)parametrized.
+
+        A module for torch.nn.utils.parametrize needs a `right_inverse`, by which the initial weight is set.
+        """
         return layer
 
     def normalization(self, num_features: int) -> nn.Module:
@@ -162,7 +169,10 @@ class Norm:
         return None
 
     def step_hook(self, model: nn.Module) -> Callable[[], None] | None:
-        """Return what to call after every optimizer step, or None; asked for once, before training."""
+        """Return what to call after every optimizer step, or None; asked for once, before training.
+
+        It keeps nothing of its own from call to call (a count): a checkpoint would not know of it. Buffers may.
+        """
         return None
 
     def block(self, layer: nn.Module, fn: nn.Module | None = None) -> nn.Module:

@@ -54,8 +54,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
 
     Raises:
         ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what
-            is no scheme, or has `placement=post`; for what cannot be converted: its name, type, and why. That is also
-            a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is not.
+            is no scheme, or has `placement=post`; for a network in which the scheme has no place, as one that is an
+            output layer alone; for what cannot be converted: its name, type, and why. That is also a normalization
+            whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is not.
     """
     check_network(model, valued=False)
     _check_scheme(norm)
@@ -63,9 +64,22 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         plan = Conversion(model, norm, output)
         if strict and plan.left:
             raise _incomplete(plan, model, norm)
+        if strict and plan.changes_nothing:
+            raise Unchanged(_nothing(plan, model, norm))
         carry_out(plan)
     model.not_converted = plan.left  # type: ignore[assignment]
     return model
+
+
+class Unchanged(ValueError):
+    """The scheme has no place in a network, which stays as it is."""
+
+
+def _nothing(plan: Conversion, model: nn.Module, norm: Norm) -> str:
+    """Return the error for a network in which there is nothing to put the scheme on."""
+    way_out = "; output=True takes the last layer" if len(plan.layers) > len(plan.hidden) else ""
+    name = type(norm).__name__
+    return f"{type(model).__name__} would not be changed by {name}: it has nothing to put {name} on{way_out}"
 
 
 def _check_scheme(norm: object) -> None:

@@ -161,5 +161,5 @@ def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:
         index, _, key = name.partition("/")
         parameter = parameters[int(index)]
         like = tensor if tensor.shape != parameter.shape else torch.empty_like(parameter).copy_(tensor)
-        state.setdefault(int(index), {})[key] = as_kept(like, kinds[int(index)][key])
+        state.setdefault(int(index), {})[key] = as_kept(like, kinds[int(index)][key].type)
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})

@@ -73,7 +73,7 @@ def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
         index, _, key = name.partition("/")
         if not index.isdecimal() or int(index) >= len(parameters) or key not in wanted[int(index)]:
             raise ValueError(f"optimizer/{name} is unknown")
-        if tensor.numel() != 1 and tensor.shape != parameters[int(index)].shape:
+        if tensor.numel() != 1 and tensor.shape not in (parameters[int(index)].shape, wanted[int(index)][key].shape):
             raise ValueError(f"optimizer/{name} is {_look(tensor)}, its parameter {_look(parameters[int(index)])}")
         found.setdefault(int(index), set()).add(key)
     if any(wanted) and not found:

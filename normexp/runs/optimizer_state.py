@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -11,29 +12,47 @@ from torch.optim import Optimizer
 
 from normexp.errors import UserError, kind_and_line
 
-Kinds = dict[str, type]
 KEPT = "a checkpoint keeps tensors and numbers of self.state[parameter] alone"
+
+
+class Kind(NamedTuple):
+    """What an optimizer keeps under one key of a parameter's state; the shape of a number is that of a scalar."""
+
+    type: type
+    shape: torch.Size
+
+
+Kinds = dict[str, Kind]
 
 
 def kinds_by_parameter(optimizer: Optimizer) -> list[Kinds]:
     """Return what an optimizer keeps of each of its parameters; one that joins several knows which are whose."""
     inner = getattr(optimizer, "inner", None) or [optimizer]
-    return [kinds for each in inner for kinds in [_kinds(each)] for group in each.param_groups for _ in group["params"]]
+    return [kinds for each in inner for group in each.param_groups for kinds in _kinds(each, group)]
 
 
-def _kinds(optimizer: Optimizer) -> Kinds:
-    alike, number = _alike(optimizer)
-    alike.step()
-    return {name: type(value) for name, value in alike.state[number].items() if value is not None}
+def _kinds(optimizer: Optimizer, group: Mapping[str, Any]) -> Iterator[Kinds]:
+    """Yield what is kept of each parameter of a group, which may depend on its shape and the group's settings."""
+    known: dict[torch.Size, Kinds] = {}
+    for parameter in group["params"]:
+        if parameter.shape not in known:
+            alike, like = _alike(optimizer, group, parameter.shape)
+            alike.step()
+            state = {name: value for name, value in alike.state[like].items() if value is not None}
+            known[parameter.shape] = {
+                name: Kind(type(value), getattr(value, "shape", torch.Size())) for name, value in state.items()
+            }
+        yield known[parameter.shape]
 
 
-def _alike(optimizer: Optimizer) -> tuple[Optimizer, nn.Parameter]:
-    """Return an optimizer of this kind for a parameter of one number: what it keeps is found out there."""
+def _alike(optimizer: Optimizer, group: Mapping[str, Any], shape: Sequence[int]) -> tuple[Optimizer, nn.Parameter]:
+    """Return an optimizer of this kind for one parameter of zeros: what it keeps is found out there."""
     allowed = inspect.signature(type(optimizer)).parameters
-    settings = {key: value for key, value in optimizer.defaults.items() if key in allowed}
-    number = nn.Parameter(torch.zeros(1, 1))  # some move matrices only
-    number.grad = torch.zeros(1, 1)
-    return type(optimizer)([number], **settings), number
+    settings = {key: value for key, value in {**optimizer.defaults, **group}.items() if key in allowed}
+    settings.pop("params", None)
+    parameter = nn.Parameter(torch.zeros(shape))
+    parameter.grad = torch.zeros(shape)
+    return type(optimizer)([parameter], **settings), parameter
 
 
 def as_tensor(value: Tensor | bool | int | float) -> Tensor:
@@ -57,8 +76,15 @@ def check_own_optimizer(optimizer: Optimizer) -> None:
     name = f"{type(optimizer).__module__}.{type(optimizer).__name__}"
     if name.startswith(("normexp.", "torch.")):
         return
+    for group in optimizer.param_groups:
+        for dims in sorted({parameter.dim() for parameter in group["params"]}):
+            _check_kept(name, optimizer, group, (1,) * dims)
+
+
+def _check_kept(name: str, optimizer: Optimizer, group: Mapping[str, Any], shape: Sequence[int]) -> None:
+    """Raise UserError where an optimizer remembers of such a parameter what no checkpoint keeps."""
     try:
-        alike, number = _alike(optimizer)
+        alike, number = _alike(optimizer, group, shape)
         before = _numbers(alike)
         alike.step()
     except Exception as error:  # whatever somebody's own code raises

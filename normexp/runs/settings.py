@@ -10,7 +10,7 @@ from typing import Any
 from normexp.config import Config
 from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.own import PLUGINS
+from normexp.config.own import PLUGINS, target_key
 from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
@@ -91,11 +91,16 @@ def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:
 
 
 def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's changes but for where it ran; a file that is named by its last part, and not here, is typed."""
+    """Return a record's changes but for where it ran; a file that is named by its last part, and not here, is typed.
+
+    Not so of a data set of the user's own, which may find it by a part of its name.
+    """
+
+    paths = PATH_KEYS if target_key("dataset") not in changes else ()
 
     def is_gone(key: str, value: Any) -> bool:
         file = PurePath(str(value))
-        return key in PATH_KEYS and len(file.parts) == 1 and not Path(file).exists()
+        return key in paths and len(file.parts) == 1 and not Path(file).exists()
 
     kept = ((key, value) for key, value in changes.items() if key not in IGNORED_KEYS)
     return {KEY: NONE} | {key: value for key, value in kept if not is_gone(key, value)}

@@ -2,43 +2,42 @@
 
 from __future__ import annotations
 
-import copy
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 
 from normexp.config import Config, compose
 from normexp.config.instantiate import instantiate, instantiate_part, locate
-from normexp.config.text import amount
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
-from normexp.errors import Unavailable, UserError, first_line, kind_and_line, whose_memory
+from normexp.errors import Unavailable, UserError, first_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
-from normexp.norms.convert import WAY_OUT
+from normexp.norms.kernels.own_hooks import hooks_drawn
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.bfloat16 import bfloat16_autocast
 from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
+from normexp.training.fitting import fitting
 from normexp.training.hardware import choose_device, choose_threads
 from normexp.training.length import length_of
 from normexp.training.network import make_model
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
-from normexp.training.unkept_state import check_computed, check_initialized, check_state
+from normexp.training.trial import check_shapes
+from normexp.training.unkept_state import check_initialized
 
-TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
 
 
@@ -100,7 +99,8 @@ def named_norm(name: str) -> Norm:
 
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
     """Build the network with its initial weights, the same for every scheme with one seed."""
-    with seeded(config["seed"], "initialization"), fitting(config):
+    seed = config["seed"]
+    with seeded(seed, "initialization"), hooks_drawn(seed), fitting(config):
         model = make_model(config, norm, input_shape, num_outputs)
     init = instantiate_part(config, "init", Init)
     if getattr(model, "pretrained", False) and not init.keeps_own:
@@ -108,99 +108,11 @@ def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_ou
         raise UserError(f"init={chosen} would overwrite the trained weights of model.weights; leave it out")
     if not (init.keeps_own and getattr(model, "keeps_initialization", False)):
         # A scheme's weights may be such as nobody can set; an `init` of the user's own may draw without its seed.
-        with seeded(config["seed"], "initial weights"), fitting(config):
-            init.apply(model, config["seed"])
+        with seeded(seed, "initial weights"), fitting(config):
+            init.apply(model, seed)
     if isinstance(model, Transformer):
         model.begin()
     return model
-
-
-def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
-    """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
-    way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
-    if (rows := len(data.train)) < config["batch_size"]:
-        way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
-    own = any("." in config.choices[group] for group in ("model", "dataset"))
-    shape = f"; an example has shape {data.input_shape}"
-    with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
-        check_computed(model)
-        trial = copy.deepcopy(model)
-        batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
-        if own:
-            expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
-            check_outputs(outputs, expected, trains=True)
-        if own or "." in config.choices["norm"]:
-            check_state(model, trial, batch)
-        if own:
-            check_outputs(_evaluated(trial, batch), expected, trains=False)
-
-
-def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor, object]:
-    """Return a few examples, and what the network makes of them; a whole batch where few are not enough for a scheme.
-
-    Args:
-        most: examples of a batch.
-    """
-    few = torch.zeros(min(TRIAL_EXAMPLES, most), *shape)
-    try:
-        return few, model(few)
-    except ValueError:  # whitening needs more of them than channels
-        whole = torch.zeros(most, *shape)
-        return whole, model(whole)
-
-
-@torch.inference_mode()
-def _evaluated(model: nn.Module, batch: Tensor) -> object:
-    """Return outputs as an evaluation takes them; what asks for a gradient there fails."""
-    try:
-        return model.eval()(batch)
-    except RuntimeError as error:
-        raise RuntimeError(f"in evaluation, which has no gradients: {first_line(error)}") from error
-
-
-def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> None:
-    """Raise ValueError for what somebody's network may return in place of what a loss is computed of.
-
-    Outputs (N,) beside targets (N, 1) would be broadcast to (N, N), and trained without a word.
-    """
-    if not isinstance(outputs, Tensor):
-        raise ValueError(f"the network returns a {type(outputs).__name__}, not a tensor of shape {expected}")
-    if outputs.shape != expected:
-        raise ValueError(f"the network's outputs have shape {tuple(outputs.shape)}, they must have {expected}")
-    if not outputs.is_floating_point():
-        raise ValueError(f"the network's outputs are {outputs.dtype}, and must be real numbers (torch.float32)")
-    if trains and not outputs.requires_grad:
-        raise ValueError("no parameter that is trained has a part in the network's outputs")
-
-
-@contextmanager
-def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None]:
-    """Raise as UserError, one line, what a network or a scheme says of shapes and sizes that it cannot have.
-
-    A part of the user's own may fail in any way; what ours raise besides is a mistake in the program.
-
-    Args:
-        way_out: the end of the line.
-        shape: stands before it where torch complains, which speaks of what reached some layer inside.
-    """
-    own = any("." in config.choices[group] for group in ("model", "norm", "init"))
-    known = (ValueError, RuntimeError, AssertionError, MemoryError, OverflowError)
-    try:
-        yield
-    except Exception as error:
-        if isinstance(error, UserError) or not (own or isinstance(error, known)):
-            raise
-        reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
-        reason = reason.removesuffix(f"; {WAY_OUT}")
-        if (whose := whose_memory(error)) or "Storage size" in reason:
-            reason = f"the network is larger than the memory of {whose or 'this machine'}"
-        elif isinstance(error, RuntimeError):
-            reason += shape
-        named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
-        chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
-        if heads := config["model"].get("qk_norm"):
-            chosen += f" model.qk_norm={heads}"
-        raise UserError(f"{chosen}: {reason}{way_out}") from error
 
 
 def initialize_from_data(components: Components) -> None:
@@ -259,7 +171,14 @@ def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> O
     fusible = "fused" in inspect.signature(optimizer).parameters and device.type in ("cpu", "cuda")
     fused: dict[str, Any] = {"fused": True} if fusible and _has_real_weights(model) else {}
     groups_of = getattr(optimizer, "groups_of", nn.Module.parameters)  # where it has to know which layers they are of
-    return instantiate_part(config, "optim", Optimizer, params=groups_of(model), **fused)
+    groups = list(groups_of(model))
+    if rated := next((group for group in groups if isinstance(group, dict) and "lr" in group), None):
+        name = config["optim"]["_target_"]
+        raise UserError(
+            f"{name}: its groups_of gives a group lr={rated['lr']}, and every group has optim.lr times the schedule's "
+            "factor; leave it out"
+        )
+    return instantiate_part(config, "optim", Optimizer, params=groups, **fused)
 
 
 def _has_real_weights(model: nn.Module) -> bool:

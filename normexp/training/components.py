@@ -88,5 +88,9 @@ class Components:
 def wrong_return(norm: Norm, hook: str, returned: object, allowed: str) -> UserError:
     """Build the one-line error for what a hook of a scheme of the user's own returns."""
     kind = f"shape {tuple(returned.shape)}" if isinstance(returned, Tensor) else type(returned).__name__
-    name = f"{type(norm).__module__}.{type(norm).__name__}"
-    return UserError(f"{name}: its {hook}(model) returns {kind}, and must return {allowed}")
+    return UserError(f"{name_of(norm)}: its {hook}(model) returns {kind}, and must return {allowed}")
+
+
+def name_of(norm: Norm) -> str:
+    """Return a scheme's class as a configuration names it."""
+    return f"{type(norm).__module__}.{type(norm).__name__}"

@@ -19,8 +19,9 @@ from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
 from normexp.training.bfloat16 import bfloat16_in_float32
 from normexp.training.compiled import compile_fullgraph
-from normexp.training.components import Components, Hyperparameters, wrong_return
+from normexp.training.components import Components, Hyperparameters, name_of, wrong_return
 from normexp.training.process import optimizer_step
+from normexp.training.unkept_state import check_hook
 
 Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after one update
 
@@ -113,6 +114,8 @@ def after_update(components: Components) -> Callable[[], None] | None:
     after = components.norm.step_hook(model)
     if not (after is None or _takes_nothing(after)):
         raise wrong_return(components.norm, "step_hook", after, "a function without arguments or None")
+    if after is not None:
+        check_hook(name_of(components.norm), after)
     hooks = [hook for hook in (after, own) if hook is not None]
     if len(hooks) < 2:
         return hooks[0] if hooks else None

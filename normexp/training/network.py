@@ -14,7 +14,7 @@ from normexp.config.instantiate import instantiate_part, locate
 from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
-from normexp.norms.convert import WAY_OUT, convert
+from normexp.norms.convert import WAY_OUT, Unchanged, convert
 from normexp.norms.networks.modules import LAZY, has_lazy_layers
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
@@ -44,6 +44,8 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
     _check_new(config, network)
     try:
         converted = convert(network, norm)
+    except Unchanged:  # as in a network of ours; `ignored_norm` says so
+        converted = network
     except ValueError as error:
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
         raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None

@@ -20,6 +20,7 @@ from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm
+from normexp.norms.layer import LayerNorm
 from normexp.norms.networks.modules import NORMS
 from normexp.norms.normprop import NormProp
 from normexp.norms.rms import RMSNorm
@@ -538,6 +539,58 @@ def test_weights_of_zeros_are_refused_where_the_scheme_makes_nan_of_them(norm, r
             convert(model, norm)
         return
     assert convert(model, norm)(torch.randn(2, 3, 8, 8)).isfinite().all()
+
+
+class Linear1D(nn.Module):
+    """A linear layer written anew, as some transformers have."""
+
+    def __init__(self, *shape, name="weight"):
+        super().__init__()
+        self.register_parameter(name, nn.Parameter(torch.randn(*shape)))
+
+    def forward(self, x):
+        return x @ self.weight
+
+
+@pytest.mark.parametrize("norm", [WeightNorm(), Stack(weights=WeightNorm(), activations=RMSNorm())], ids=repr)
+def test_a_weight_of_a_layer_that_is_not_torchs_is_named(norm):
+    model = nn.Sequential(nn.Linear(4, 4), Linear1D(4, 4), nn.Linear(4, 2))
+    with pytest.raises(
+        ValueError, match=r"1 \(Linear1D\): its weight is that of no Linear or Conv layer, so the scheme"
+    ):
+        convert(model, norm)
+    assert convert(model, RMSNorm()).not_converted == []
+
+
+@pytest.mark.parametrize("shape", [(4,), (4, 1, 1), (1, 5, 4)])
+def test_what_is_added_or_scaled_is_no_weight(shape):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    model.place = Linear1D(*shape, name="places")
+    assert convert(model, WeightNorm(), output=True).not_converted == []
+
+
+class OwnBias(Norm):
+    """Does to the network what no module shows."""
+
+    def penalty(self, model):
+        return None
+
+
+NOTHING = r"Sequential would not be changed by {}: it has nothing to put {} on; output=True takes the last layer$"
+
+
+@pytest.mark.parametrize(
+    "norm", [LayerNorm(), WeightNorm(), EvoNormS0(), NormProp()], ids=lambda norm: type(norm).__name__
+)
+def test_a_network_in_which_the_scheme_has_no_place_is_refused(norm):
+    model, name = nn.Sequential(nn.Flatten(), nn.Linear(4, 3)), type(norm).__name__
+    with pytest.raises(ValueError, match=NOTHING.format(name, name)):
+        convert(model, norm)
+    assert convert(model, norm, strict=False) is model
+    for other in (Norm(), SpectralPenalty(), OwnBias()):
+        assert convert(model, other) is model
+    normalized = nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 3))
+    assert "BatchNorm1d" not in repr(convert(normalized, Norm()))
 
 
 def test_a_scheme_that_sets_no_weights_leaves_those_of_a_recurrent_layer():

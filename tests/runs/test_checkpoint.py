@@ -54,7 +54,33 @@ def advance(model: nn.Module, optimizer: torch.optim.Optimizer, steps: int) -> l
     return losses
 
 
+class GroupedSGD(torch.optim.SGD):
+    """Has settings of its own for matrices."""
+
+    @staticmethod
+    def groups_of(model):
+        matrices = [parameter for parameter in model.parameters() if parameter.dim() > 1]
+        rest = [parameter for parameter in model.parameters() if parameter.dim() <= 1]
+        return [{"params": rest}, {"params": matrices, "momentum": 0.9}]
+
+
+class RowSGD(torch.optim.SGD):
+    """Keeps a number of every row, and a square matrix of every parameter."""
+
+    def step(self, closure=None):
+        for parameter in (each for group in self.param_groups for each in group["params"]):
+            rows, state = parameter.grad.reshape(len(parameter), -1), self.state[parameter]
+            state["rows"] = state.get("rows", torch.zeros(len(rows))) + rows.square().sum(1)
+            state["square"] = state.get("square", torch.eye(len(rows))) + rows @ rows.T
+            parameter.grad /= (1 + state["rows"] + state["square"].sum(1)).view(-1, *[1] * (parameter.dim() - 1))
+        super().step(closure)
+
+
 VARIANTS = {name: (name,) for name in options("optim")}
+LIKE_TORCH = ("Adafactor", "NAdam", "ASGD", "Rprop", "RAdam", "Adadelta", "Adamax")
+VARIANTS |= {name: (f"torch.optim.{name}", "optim.lr=0.01") for name in LIKE_TORCH}
+OWN = ("optim.lr=0.01", "plugins=[test_checkpoint]")
+VARIANTS |= {name: (f"test_checkpoint.{name}", *OWN) for name in ("GroupedSGD", "RowSGD")}
 VARIANTS |= {"rmsprop with momentum": ("rmsprop", "optim.momentum=0.9"), "sgd plain": ("sgd", "optim.momentum=0")}
 
 

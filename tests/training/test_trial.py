@@ -1,11 +1,18 @@
 """A network is tried on a few examples before a run begins; a scheme that needs more of them is tried on a batch."""
 
+from dataclasses import dataclass
+
 import pytest
+from torch import nn
 
 from normexp.config import compose
+from normexp.data.base import Split
 from normexp.data.loading import Loader
 from normexp.errors import UserError
-from normexp.training.build import TRIAL_EXAMPLES, build
+from normexp.norms import BatchNorm
+from normexp.norms.base import Norm
+from normexp.training.build import build
+from normexp.training.trial import TRIAL_EXAMPLES
 
 WHITENING = ["model=mlp", "dataset=digits", "norm=decorrelated", "norm.group_size=50", "threads=1"]
 
@@ -24,3 +31,53 @@ def test_a_batch_that_is_large_enough_is_taken_though_few_examples_are_not() -> 
 def test_a_batch_that_is_too_small_is_refused_with_its_own_size() -> None:
     with pytest.raises(UserError, match=r"needs more than 50 values per channel, .* input has shape \(40, 100\)$"):
         tried("batch_size=40")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnBatch(BatchNorm):
+    """Statistics over all positions, and then what follows them, under a class that says nothing of it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OwnLayer(Norm):
+    def normalization(self, num_features):
+        return nn.GroupNorm(1, num_features)
+
+
+class Decoder(nn.Module):
+    def __init__(self, input_shape, num_outputs, norm, masked):
+        super().__init__()
+        self.tokens, self.masked = nn.Embedding(num_outputs, 8), masked
+        self.layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+        self.head = nn.Linear(8, num_outputs)
+        nn.init.zeros_(self.head.weight)  # which hides at first what it sees
+        self.mask = nn.Transformer.generate_square_subsequent_mask(input_shape[0])
+
+    def forward(self, x):
+        return self.head(self.layer(self.tokens(x.long()), self.mask if self.masked else None))
+
+
+GPT = ["model=gpt", "model.layers=1", "model.heads=2", "model.width=8", "batch_size=4", "plugins=[test_trial]"]
+SEES_LATER = {
+    "batch statistics": (["norm=test_trial.OwnBatch"], True),
+    "each position alone": (["norm=test_trial.OwnLayer"], False),
+    "no mask": (["model=test_trial.Decoder", "model.masked=false"], True),
+    "a mask": (["model=test_trial.Decoder", "model.masked=true"], False),
+}
+
+
+@pytest.mark.parametrize(("words", "refused"), SEES_LATER.values(), ids=SEES_LATER)
+def test_an_own_part_by_which_a_position_sees_later_ones_is_refused(words, refused) -> None:
+    own_model = words[0].startswith("model=")
+    config = compose(["dataset=text", "dataset.context=16", *(GPT[4:] if own_model else GPT), *words])
+    if not refused:
+        build(config, Loader().load(config))
+        return
+    with pytest.raises(UserError, match=r"dataset=text: the output of a position changes with later tokens, which it"):
+        build(config, Loader().load(config))
+
+
+def test_an_own_part_may_see_later_tokens_where_these_are_no_targets() -> None:
+    config = compose(["dataset=text", "dataset.context=16", *GPT, "norm=test_trial.OwnBatch"])
+    data = Loader().load(config)
+    build(config, data.map(lambda split: Split(split.x, split.x)))

@@ -15,7 +15,7 @@ from normexp.models.placements.base import Placement, Site
 from normexp.models.transformer.attention import HeadNorms, SelfAttention
 from normexp.models.transformer.feed_forward import FeedForward
 from normexp.models.transformer.positions import Rotary
-from normexp.norms.base import Norm, set_weight, weight_layers
+from normexp.norms.base import Norm, is_of_scheme, set_weight, weight_layers
 
 
 class Sizes(NamedTuple):
@@ -150,5 +150,5 @@ def draw(model: Transformer, std: float) -> None:
         if isinstance(layer.bias, Tensor):
             layer.bias.zero_()
     for module in model.modules():
-        if isinstance(module, nn.Embedding):
+        if isinstance(module, nn.Embedding) and not is_of_scheme(module):
             module.weight.normal_(0.0, std, generator=source)

@@ -8,9 +8,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from torch import nn
-
 from normexp.errors import UserError, did_you_mean, nearest
+from normexp.norms.kernels.own_hooks import making
 
 if TYPE_CHECKING:
     from normexp.norms.base import Norm
@@ -34,8 +33,12 @@ def hold_to_contract(scheme: type[Norm], base: type[Norm]) -> None:
     Args:
         base: the class that has the contract.
 
-    Raises: UserError for a hook under a name that it had once.
+    Raises: UserError for a hook under a name that it had once, and for a method in place of a property: that is true
+        whatever it would return.
     """
+    for name, each in vars(base).items():
+        if isinstance(each, property) and isinstance(vars(scheme).get(name), FunctionType):
+            raise UserError(f"{_name(scheme)}: {name} is a property; write @property above it")
     for old, new in OLD_HOOKS.items():
         if callable(vars(scheme).get(old)):
             raise UserError(f"{_name(scheme)}: the hook {old}() of a scheme is now called {new}()")
@@ -44,7 +47,7 @@ def hold_to_contract(scheme: type[Norm], base: type[Norm]) -> None:
             setattr(scheme, name, checked(base, vars(scheme)[name]))
     for name in MAKERS if is_own(scheme) else ():
         if isinstance(hook := vars(scheme).get(name), FunctionType):
-            setattr(scheme, name, _making(hook))
+            setattr(scheme, name, making(hook))
 
 
 def check_hooks(scheme: Norm, base: type[Norm]) -> None:
@@ -74,20 +77,6 @@ def _checked_after(base: type[Norm], own: Callable[..., None]) -> Callable[..., 
             base.__post_init__(self)
 
     return __init__
-
-
-def _making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
-    """Return a hook of somebody's own, of which what it returns is looked at: a `return` is soon forgotten."""
-
-    @functools.wraps(hook)
-    def made(self: Norm, *given: Any, **named: Any) -> nn.Module:
-        module = hook(self, *given, **named)
-        if not isinstance(module, nn.Module):
-            kind = type(module).__name__
-            raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
-        return module
-
-    return made
 
 
 def _hooks(base: type[Norm]) -> list[str]:

@@ -19,6 +19,7 @@ from normexp.norms.networks.torch_weights import freed, is_normalized_by_torch, 
 from normexp.seeding import random_kept
 
 UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # weights in no Linear or Conv layer
+TABLES = (nn.Embedding, nn.EmbeddingBag, nn.LayerNorm)  # whose weight multiplies no vector
 SCHEMES, PLACES = "normexp.norms.", (Rows, Step)  # of this library; what schemes are put into
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
 
@@ -83,10 +84,19 @@ def refuse_computed(module: nn.Module, model: nn.Module) -> None:
 
 
 def refuse_unreached(module: nn.Module) -> None:
-    """Refuse weights that would stay as they are where the scheme sets those of all other layers."""
+    """Refuse weights that would stay as they are where the scheme sets those of all other layers.
+
+    Of a module that is not torch's it is a parameter (a, b, ...), as that of a linear layer written anew; what is
+    broadcast over examples (1, a, b) or positions (a, 1, 1) is none.
+    """
     if isinstance(module, UNREACHED):
         which = "in_proj weights" if isinstance(module, nn.MultiheadAttention) else "weights"
         raise CannotConvert(f"its {which} are those of no Linear or Conv layer, so the scheme does not reach them")
+    if isinstance(module, (*LAYERS, *NORMS, *TABLES)) or type(module).__module__.startswith(("torch.", SCHEMES)):
+        return
+    for name, value in module.named_parameters(recurse=False) if not any(module.children()) else ():
+        if value.dim() > 1 and value.shape[0] > 1 and value[0].numel() > 1:
+            raise CannotConvert(f"its {name} is that of no Linear or Conv layer, so the scheme does not reach it")
 
 
 def refuse_other_statistics(old: nn.Module, new: nn.Module) -> None:

@@ -1,0 +1,77 @@
+"""What the hooks of a user's own scheme make: modules that are the scheme's, drawn from a stream of their own."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from torch import nn
+
+from normexp.seeding import seeded
+
+if TYPE_CHECKING:
+    from normexp.norms.base import Norm
+
+MARK = "of_the_scheme"  # an attribute of a module that a scheme has made for itself
+
+
+@dataclass(frozen=True)
+class _Places:
+    seed: int
+    numbers: Iterator[int] = field(default_factory=itertools.count)
+
+
+_places: ContextVar[_Places | None] = ContextVar("places", default=None)
+
+
+@contextmanager
+def hooks_drawn(seed: int) -> Iterator[None]:
+    """Give every call of an own hook in this block a stream of its own, by the seed and its place in the order.
+
+    What a scheme draws then shifts nothing that the network draws. Outside of such a block a hook draws from the
+    global generators, as a torch module does.
+    """
+    token = _places.set(_Places(seed))
+    try:
+        yield
+    finally:
+        _places.reset(token)
+
+
+def making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
+    """Return a hook of somebody's own, of which what it returns is looked at: a `return` is soon forgotten."""
+
+    @functools.wraps(hook)
+    def made(self: Norm, *given: Any, **named: Any) -> nn.Module:
+        before = _modules_of(*given, *named.values())
+        with _drawn():
+            module = hook(self, *given, **named)
+        if not isinstance(module, nn.Module):
+            kind = type(module).__name__
+            raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
+        sets_weights = hook.__name__.startswith("parametrize")  # of a layer, which stays the network's
+        made = _modules_of(getattr(module, "parametrizations", None)) if sets_weights else _modules_of(module)
+        for each in made - before:
+            setattr(each, MARK, True)
+        return module
+
+    return made
+
+
+def is_of_scheme(module: nn.Module) -> bool:
+    """Tell whether a hook of the user's own has made a module: it keeps its start, and is no layer of the network."""
+    return getattr(module, MARK, False) is True
+
+
+def _drawn() -> AbstractContextManager[None]:
+    places = _places.get()
+    return nullcontext() if places is None else seeded(places.seed, "scheme", next(places.numbers))
+
+
+def _modules_of(*values: object) -> set[nn.Module]:
+    return {each for value in values if isinstance(value, nn.Module) for each in value.modules()}

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+import textwrap
 
 from normexp.cli.parsers import LISTS
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
 from normexp.records import plain_json
+
+NARROWEST = 60  # letters of a terminal into which lines are broken
 
 
 def show(arguments: argparse.Namespace) -> int:
@@ -28,10 +33,23 @@ def show(arguments: argparse.Namespace) -> int:
         if len(kinds) > 1:
             print(("\n" if place else "") + kind)
         for each in _of_kind(kind):
-            print(f"  {each['name']:{24 if kind == 'experiments' else 22}} {each['about']}  [{each['source'] or '-'}]")
+            width = 24 if kind == "experiments" else 22
+            print(_fitting(f"  {each['name']:{width}} ", f"{each['about']}  [{each['source'] or '-'}]", width + 3))
             if kind == "experiments":
-                print(f"  {'':24} {_needs(each['name'])}")
+                print(_fitting("", _needs(each["name"]), width + 3))
     return 0
+
+
+def _fitting(head: str, text: str, margin: int) -> str:
+    """Return a line; on a terminal that is narrower the text goes on below itself. Other programs read whole lines."""
+    line, width = f"{head:{margin}}{text}", max(shutil.get_terminal_size().columns, NARROWEST)
+    if not _is_terminal():
+        return line
+    return textwrap.fill(line, width, subsequent_indent=" " * margin, break_on_hyphens=False)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
 
 
 def _check(arguments: argparse.Namespace) -> None:

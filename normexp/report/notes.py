@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
 from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
 from normexp.report.frame import Frame
-from normexp.report.labels import NOTE
+from normexp.report.labels import NOTE, PLACES
 from normexp.report.record import Record
 from normexp.sweeps.status import state
 
@@ -69,19 +69,27 @@ def _other_schemes(records: Sequence[Record]) -> list[str]:
 
 
 def _divergences(records: Sequence[Record]) -> list[str]:
-    named = [
-        f"{_name(record)} at step {record.status.get('step', '?')}" for record in records if record.state == "diverged"
-    ]
+    name, ended = _names(records), [record for record in records if record.state == "diverged"]
+    named = [f"{name(record)} at step {record.status.get('step', '?')}" for record in ended]
     return [f"Diverged (non-finite loss): {'; '.join(named)}."] if named else []
 
 
 def _unfinished(records: Sequence[Record]) -> list[str]:
-    named = [f"{_name(record)} ({_state(record)})" for record in records if not record.finished]
+    name = _names(records)
+    named = [f"{name(record)} ({_state(record)})" for record in records if not record.finished]
     return [f"Not finished and in no number, {len(named)} of {len(records)} runs: {'; '.join(named)}."] if named else []
 
 
-def _name(record: Record) -> str:
-    return f"{record.cell if record.experiment else record.arm} seed {record.seed}"
+def _names(records: Sequence[Record]) -> Callable[[Record], str]:
+    """Return what names a run among others: by its place, too, where the arm alone may name several."""
+    varying = {key for key in ("experiment", "scale", *PLACES) if len({record.value(key) for record in records}) > 1}
+
+    def name(record: Record) -> str:
+        arm, place = (record.cell, ("experiment", "scale")) if record.experiment else (record.arm, PLACES)
+        where = [str(record.value(key)) for key in place if key in varying]
+        return f"{', '.join([str(arm), *where])} seed {record.seed}"
+
+    return name
 
 
 def _state(record: Record) -> str:

@@ -14,8 +14,8 @@ def number(value: float, percent: bool = False) -> str:
     if not math.isfinite(value):
         return "?" if math.isnan(value) else "∞" if value > 0 else "-∞"
     if percent:
-        return f"{value:.2f}"
-    return f"{value:.0f}" if 9999.5 <= abs(value) < LARGE - 0.5 else f"{value:.4g}"
+        return f"{value:z.2f}"
+    return f"{value:.0f}" if 9999.5 <= abs(value) < LARGE - 0.5 else f"{value:z.4g}"
 
 
 def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> str:
@@ -24,8 +24,7 @@ def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> 
     Equal values have a deviation of 0, which has no digits: the mean is then written as one without a deviation.
     """
     if deviation == 0 or not math.isfinite(deviation):
-        zero = number(0 * mean, percent) if deviation == 0 else number(deviation)
-        return f"{number(mean, percent)} ± {zero}"
+        return f"{number(mean, percent)} ± {number(deviation, percent)}"
     mean_text, spread, power = _to_the_same_digit([mean, deviation], deviation)
     if abs(mean) >= float(f"1e{_second_digit(deviation) + MOST_DIGITS}"):  # inf beyond what can be written
         return f"{mean_text}{power} ± {deviation:.1e}"
@@ -49,7 +48,7 @@ def ratio(value: float) -> str:
     """Write a ratio with three significant digits."""
     if not math.isfinite(value):
         return number(value)
-    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:#.3g}".rstrip(".")
+    return f"{value:.0f}" if abs(value) >= 999.5 else f"{value:z#.3g}".rstrip(".")
 
 
 def _to_the_same_digit(values: Sequence[float], uncertainty: float, sign: bool = False) -> list[str]:
@@ -71,4 +70,4 @@ def _rounded(value: float, power: int, decimals: int, sign: bool) -> str:
     if not math.isfinite(value):
         return ("+" if sign and value > 0 else "") + number(value)
     scaled = round(value / 10.0**power, decimals)
-    return f"{scaled:{'+' if sign else ''}.{max(0, decimals)}f}"
+    return f"{scaled:{'+' if sign else ''}z.{max(0, decimals)}f}"

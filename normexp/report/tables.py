@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from normexp.errors import UserError
 from normexp.evidence.curves import better_direction
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.against import against
@@ -34,7 +35,7 @@ class Row:
     """One arm, or all runs that agree in some keys.
 
     Args:
-        values: metric -> the last value of every run that stayed finite; without the metrics that no run of it has.
+        values: metric -> the last value of every run that stayed finite; without what no finished run of it has.
         seeds: number of finished runs.
         finite: how many of them did not diverge.
         by_seed: metric -> seed -> the same values.
@@ -56,7 +57,9 @@ class Row:
         if metric not in self.values:
             return EMPTY
         values = [factor(metric) * value for value in self.values[metric]]
-        if 0 < len(values) < self.finite:  # the others measured something else, and well
+        if not values and self.finite:  # measured something else, and well
+            return EMPTY
+        if 0 < len(values) < self.finite:  # the others did
             return f"{summary(values, len(values), is_share(metric))} ({len(values)} of {self.seeds} runs)"
         return summary(values, self.seeds, is_share(metric))
 
@@ -102,6 +105,8 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
     shown = keys if by else [key for key in keys if key == "arm" or keys_of_run[key].nunique() > 1]
     arrows = [f"{title(metric)}{ARROWS[better_direction(metric)]}" for metric in metrics]
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
+    if beside is not None and not metrics:
+        raise UserError("table: --against: no run is finished")
     compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0])
     return Table(
         title=_title(frame.keys([key for key in places if key not in shown]), by),
@@ -139,6 +144,7 @@ def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
     """
     all_runs = frame.runs.set_index("run")
     runs, seeds = keys_of_run.join(all_runs["status"]), all_runs["seed"]
+    metrics = {record.run: record.metrics for record in frame.records}
     last = frame.curves.groupby(["run", "metric"], sort=False).tail(1).set_index("run")
     last = last[["metric", "value", "status"]].join(keys_of_run, how="inner")
     found = []
@@ -146,7 +152,9 @@ def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
         finished = group[group["status"].isin(["done", "diverged"])]
         ours = last[last.index.isin(finished.index)]
         done = {str(metric): part[part["status"] == "done"] for metric, part in ours.groupby("metric", sort=False)}
-        values = {metric: [float(v) for v in part["value"]] for metric, part in done.items()}
+        known = (metric for run in finished.index for metric in metrics[run])  # also where none came to a value
+        values = {metric: list[float]() for metric in known}
+        values |= {metric: [float(v) for v in part["value"]] for metric, part in done.items()}
         by_seed = {metric: dict(zip(seeds[part.index], part["value"], strict=True)) for metric, part in done.items()}
         key = dict(zip(map(str, keys_of_run), map(str, name), strict=True))
         diverged = [int(seed) for seed in seeds[finished.index[finished["status"] == "diverged"]]]

@@ -76,13 +76,36 @@ def test_numbers_with_a_common_exponent_sort_by_size(report, window):
         *[("31.0e6", 31e6), ("33.1 ± 2.4", 33.1), ("(5.84 ± 0.99)e-04", 5.84e-4), ("(-3.2 ± 4.1)e-04", -3.2e-4)],
         *[("(3.8 ± 2.8)e-16 (2 of 5 finite)", 3.8e-16), ("18000 ± 6600 (19 of 20 finite)", 18000), ("7.47%", 7.47)],
         *[("2.000000 ± 4.2e-08", 2), ("171 (152 to 228)", 171), ("-1.0 [-11.0, +∞] by rank", -1), ("~.972", 0.972)],
-        *[("at most 0.1", 0.1), ("slower: below 0.983", 0.983), ("step 10000", 10000), ("5/5", 5)],
+        *[
+            ("at most 0.1", 0.1),
+            ("slower: below 0.983", 0.983),
+            ("faster: above 1.2", 1.2),
+            ("step 10000", 10000),
+            ("5/5", 5),
+        ],
         *[("never in 1500", None), ("never (2500 to never), 1 of 3 arrive", None), ("-", None), ("diverged", None)],
     ],
 )
 def test_cells_of_tables_sort_by_their_numbers(report, window, text, number):
     found = window("light").open(report).page.evaluate("numberIn", text)
     assert (None if found != found else found) == (number if number is None else pytest.approx(number, rel=1e-12))
+
+
+def test_what_is_no_number_comes_last_in_either_order(report, window):
+    cells = ["3.1 ± 0.2", "-", "0.5", "diverged", "12"]
+    sort = "([cells, sign]) => cells.sort((a, b) => compare(a, b, sign))"
+    page = window("light").open(report).page
+    up, down = (page.evaluate(sort, [cells, sign]) for sign in (1, -1))
+    assert (up[:3], down[:3]) == (["0.5", "3.1 ± 0.2", "12"], ["12", "3.1 ± 0.2", "0.5"])
+
+
+def test_the_focus_goes_into_the_curves_that_open(report, window):
+    """The button that had it is gone."""
+    page = window("light").open(report).page
+    button = page.locator(".viewer > button").first
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.matches('.viewer select')")
 
 
 RACE = {  # two arms, three seeds each, one of which diverged

@@ -94,6 +94,16 @@ def test_cli_list_shows_every_option_with_its_source(cli, kind, group):
     assert all(line.endswith("]") for line in lines)
 
 
+def test_cli_list_breaks_its_lines_at_the_width_of_a_terminal(cli, monkeypatch):
+    """Other programs get whole lines. Experiments had lines of 291 letters."""
+    whole = cli("list", "experiments")[1]
+    monkeypatch.setenv("COLUMNS", "90")
+    monkeypatch.setattr("normexp.cli.list_verb._is_terminal", lambda: True)
+    broken = cli("list", "experiments")[1]
+    assert max(map(len, broken.splitlines())) <= 90 < max(map(len, whole.splitlines()))
+    assert broken.split() == whole.split()
+
+
 def test_cli_list_shows_every_kind(cli):
     _, stdout, _ = cli("list")
     assert [line for line in stdout.splitlines() if line and line[0] != " "] == list(LISTS)

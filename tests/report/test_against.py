@@ -3,7 +3,7 @@
 import csv
 
 import pytest
-from fabricated import Fabric
+from fabricated import REGRESSION, Fabric
 from scipy.stats import ttest_rel
 
 from normexp import load
@@ -117,9 +117,14 @@ def test_a_run_that_diverged_counts_where_nobody_knows_what_is_better(fabricate:
 def test_rows_without_the_metric_are_not_compared(fabricate: Fabric) -> None:
     """Houses have no accuracy; that their runs diverged made them one more comparison to correct for."""
     houses = [
-        fabricate(table=[], norm=norm, seed=seed, status="diverged", dataset="houses")
+        fabricate(table=[], columns=REGRESSION, norm=norm, seed=seed, status="diverged", dataset="houses")
         for norm in ("none", "batch") for seed in range(3)
     ]  # fmt: skip
     alone, beside = (lines(runs, "none") for runs in (made(fabricate), [*made(fabricate), *houses]))
     assert [row["p"] for row in beside if row["dataset"] == "houses"] == ["-", "-"]
     assert {row["p"] for row in alone} == {row["p"] for row in beside}
+
+
+def test_without_a_finished_run_there_is_nothing_to_compare_with(fabricate: Fabric) -> None:
+    with pytest.raises(UserError, match=r"^table: --against: no run is finished$"):
+        lines([fabricate(norm="batch", status="running", table=[])], "batch")

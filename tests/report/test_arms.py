@@ -140,6 +140,14 @@ def test_diverged_runs_are_kept_and_named_with_their_step(fabricate: Fabric) -> 
     assert notes(folder_frame(runs)) == ["Diverged (non-finite loss): none seed 1 at step 37."]
 
 
+def test_runs_of_one_arm_on_several_data_sets_are_told_apart_in_notes(fabricate: Fabric) -> None:
+    runs = [fabricate(norm="none", dataset=name, status="diverged") for name in ("digits", "mnist")]
+    runs += [fabricate(norm="none", dataset="digits", seed=1, status="failed")]
+    diverged, unfinished = notes(folder_frame(runs))
+    assert diverged.endswith("none, digits seed 0 at step 37; none, mnist seed 0 at step 37.")
+    assert "none, digits seed 1 (failed" in unfinished
+
+
 def test_the_same_seed_twice_counts_once_and_is_said(fabricate: Fabric) -> None:
     runs = [
         fabricate(name="b/x", norm="batch", seed=0),

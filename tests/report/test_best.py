@@ -65,7 +65,7 @@ def test_best_is_that_of_the_validation_split(swept: Callable[..., Path]) -> Non
     ("format", "heads"),
     [
         ("md", f"------: | {'-' * 61} |\n| none"),
-        ("html", '<th>next best</th><th class="text">remark</th>'),
+        ("html", '<th scope="col">next best</th><th scope="col" class="text">remark</th>'),
         ("tex", r"\begin{tabular}{lrrrl}"),
     ],
 )

@@ -10,6 +10,7 @@ from claim_maker import read_claim
 from drawn import BASE, Made, made
 from fabricated import Fabric
 
+from normexp.config import option
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.experiments.load import parse
@@ -185,6 +186,18 @@ def test_table_of_training_runs_counts_those_that_stayed_finite(fabricate: Fabri
     shown = experiment_table(experiment.experiment, replace(found, curves=curves), {})
     assert shown.heads[-1] == "finite"
     assert {line[0]: line[-1] for line in shown.rows} == {"Plain": "2/3", "With BN": "3/3"}
+
+
+def test_columns_of_a_study_say_what_they_measure_once_each(fabricate: Fabric) -> None:
+    """Its option knows, and no table said it: nobody can guess what is left, or over what a ratio is."""
+    looks = ["kept_ratio", {"metric": "kept_ratio", "at": "last", "relative_to": "Plain"}, "left"]
+    experiment = made(fabricate, table={"columns": looks}, common={"dataset": "digits", "study": "inference_cost"})
+    experiment.run(lambda arm, point, _: [{"step": 1, "kept_ratio": 1.5, "left": 2, "added": 3}])
+    found = read_measured(experiment.experiment, fabricate.root)
+    setup = experiment_table(experiment.experiment, found, {}).notes["Set-up"]
+    said = option("study", "inference_cost")["_metrics_"]
+    assert setup[1:3] == [f"kept ratio: {said['kept_ratio']}.", f"left: {said['left']}."]
+    assert not [note for note in setup if "added:" in note]
 
 
 def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fabric) -> None:

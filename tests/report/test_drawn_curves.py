@@ -4,11 +4,15 @@ from dataclasses import replace
 from shutil import copytree
 
 import pytest
-from drawn import Made, made
+from drawn import Made, learning, made
 from fabricated import Fabric
 from figure_kinds import HERE
 
+from normexp.records import find_runs
+from normexp.report.figures.captions import caption
 from normexp.report.figures.hidden import TURN, gapped
+from normexp.report.figures.runs import curves_of, legend
+from normexp.report.frame import experiment_frame, folder_frame, joined
 
 
 def test_an_arm_has_its_mean_over_the_runs_still_finite(two: Made) -> None:
@@ -80,3 +84,44 @@ def test_three_dotted_lines_that_coincide_stay_dotted_each_in_its_turn() -> None
     dashes = gapped((1.0, 1.4), 3)
     assert sum(dashes) == 3 * TURN
     assert dashes[:-1] == (1.0, 1.4) * 3 + (1.0,)
+
+
+def test_lines_of_two_experiments_are_named_by_the_axes_that_each_has(fabricate: Fabric) -> None:
+    """The one without an axis was called `With BN, batch size nan`, and 16 became 16.0 beside it."""
+    swept = made(fabricate, grid={"seed": [0], "batch_size": [8, 16]}, arms={"Plain": {"norm": "none"}})
+    alone = made(fabricate, grid={"seed": [0]}, arms={"With BN": {"norm": "batch"}}, name="y")
+    for each in (swept, alone):
+        each.run(learning)
+    frame = joined([experiment_frame(each.experiment, fabricate.root) for each in (swept, alone)])
+    names = ["Plain, batch size 8", "Plain, batch size 16", "With BN"]
+    assert list(curves_of(frame).styles) == names
+    assert [name for name, _ in legend(frame).values()] == names
+
+
+@pytest.mark.parametrize(
+    ("value", "name"), [(1.0, "1"), (0.3, "0.3"), (2000, "2,000"), (0.001, "0.001"), (0.1234567, "0.1234567")]
+)
+def test_a_value_in_the_legend_is_written_as_on_an_axis(fabricate: Fabric, value: float, name: str) -> None:
+    experiment = made(fabricate, grid={"seed": [0], "optim.lr": [value]})
+    experiment.run(learning)
+    assert f"Plain, learning rate {name}" in experiment.chart(kind="curves", metric="test/loss").styles
+
+
+def test_a_caption_counts_what_diverged_in_each_panel(fabricate: Fabric) -> None:
+    """The last panel's number stood for all of them."""
+    for seed in range(2):
+        fabricate(norm="batch", seed=seed, status=("done", "diverged")[seed])
+        fabricate(norm="batch", seed=seed, dataset="mnist", status="diverged")
+        fabricate(norm="layer", seed=seed, status=("done", "diverged")[seed])
+    text = caption(curves_of(folder_frame(find_runs([fabricate.root]))))
+    ended = "Batch norm, 1 of 2 diverged (digits · cnn); Batch norm, 2 of 2 diverged (mnist · cnn)"
+    assert f"over the others: {ended}; Layer norm, 1 of 2 diverged." in text
+
+
+def test_a_part_shown_larger_counts_no_run_twice(fabricate: Fabric) -> None:
+    experiment = made(fabricate, grid={"seed": [0, 1], "batch_size": [8, 16]})
+    experiment.statuses = {("Plain", 1): "diverged"}
+    experiment.run(learning)
+    zoom = {"cpu": {"x": [8, 10]}}
+    text = experiment.caption(kind="against", metric="test/accuracy", axis="batch_size", zoom=zoom)
+    assert "diverged there, 2 of Plain;" in text

@@ -19,6 +19,7 @@ from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import told_apart
 from normexp.report.figures.styles import LineStyle
 from normexp.report.page.curves import MOST_POINTS, MOST_SERIES, as_script, viewer_data
+from normexp.report.page.elements import sentence, text
 from normexp.report.page.page import _list
 from normexp.report.page.runs import _first
 from normexp.report.page.section import Section
@@ -200,6 +201,20 @@ def test_page_of_runs_escapes_what_they_say(cli, tmp_path, monkeypatch):
     assert parsed(text).tags.count("script") == 3  # the data of the curves, the plotting library, ours
 
 
+def test_page_of_runs_says_once_what_is_left_out_and_what_it_is_of(cli, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in (0, 1):
+        assert cli("run", *TINY, f"seed={seed}", "--quiet")[0] == 0
+    run = next(iter(sorted((tmp_path / "results" / "runs").iterdir())))
+    (run / "metrics.csv").write_text("step\n")
+    _, stdout, _ = cli("report", "results/runs")
+    page = Path(stdout.splitlines()[-1]).read_text()
+    content = re.sub(r"<svg.*?</svg>", "", page[page.index("<main") :], flags=re.DOTALL)  # which is heard, not read
+    assert content.count("Left out, 1") == 2  # under the figure, and under the table
+    assert '<h2 id="runs-head">Results</h2>' in content
+    assert "Runs in" not in content
+
+
 def test_section_of_each_scale_has_a_name_of_its_own(page):
     assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
 
@@ -287,3 +302,9 @@ def test_data_of_the_viewer_cannot_end_its_element():
 
 def test_ranges_are_short():
     assert ranges([3, 0, 1, 2, 7]) == "0-3, 7"
+
+
+def test_a_long_note_or_caption_is_whole():
+    long = "word " * 600 + "`a command` end"
+    for made in (text(long), sentence(long)):
+        assert made.replace("<code>", "").replace("</code>", "").replace("`", "").endswith("word a command end")

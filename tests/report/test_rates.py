@@ -140,7 +140,7 @@ def test_two_rates_are_no_curve(fabricate: Fabric) -> None:
 
 def test_other_values_that_were_tried_have_panels_of_their_own(fabricate: Fabric) -> None:
     drawn = chart(choosing(fabricate, search={"optim.lr": [0.01, 0.1, 1.0], "optim.momentum": [0.0, 0.9]}), fabricate)
-    assert list(drawn.by_panel()) == ["momentum 0.0", "momentum 0.9"]
+    assert list(drawn.by_panel()) == ["momentum 0", "momentum 0.9"]
     assert list(drawn.styles) == ["Plain", "With BN"]
 
 

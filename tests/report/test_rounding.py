@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from normexp.report.figures.scales import short
 from normexp.report.rounding import mean_and_deviation, number, ratio, with_interval
 
 WRITTEN = {
@@ -65,3 +66,10 @@ def test_ratios_have_three_digits() -> None:
     assert [ratio(value) for value in (4.4, 14.8, 443.2, 1234.0, math.inf, math.nan)] == [
         "4.40", "14.8", "443", "1234", "∞", "?"
     ]  # fmt: skip
+
+
+def test_zero_has_no_sign_of_its_own() -> None:
+    assert mean_and_deviation(-3, 0) == "-3 ± 0"
+    assert with_interval(-0.001, -0.4, 0.4) == "+0.00 [-0.40, +0.40]"
+    assert (number(-0.0), number(-0.001, percent=True), ratio(-0.0)) == ("0", "0.00", "0.00")
+    assert (short(-0.0), short(-0.5)) == ("0", "\N{MINUS SIGN}0.5")

@@ -70,6 +70,16 @@ def test_where_all_arms_have_one_scheme_their_colours_are_their_own() -> None:
     )
 
 
+def test_shades_of_arms_that_differ_in_a_number_go_from_dark_to_light() -> None:
+    schemes = {f"{scheme}, batch size {size}": scheme for scheme in ("batch", "none") for size in (8, 16, 32)}
+    styles = of_arms(schemes)
+    for scheme in ("batch", "none"):
+        found = [contrast(styles[arm].color) for arm in schemes if schemes[arm] == scheme]
+        assert found == sorted(found, reverse=True)
+        assert len(set(found)) == 3
+    assert list(styles) == list(schemes)
+
+
 def test_schemes_of_nearly_one_colour_have_their_markers() -> None:
     styles = of_arms({"batch": "batch", "frn": "filter_response", "layer": "layer"})
     assert "" != styles["batch"].marker != styles["frn"].marker != ""

@@ -13,8 +13,10 @@ from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
 
 from normexp.records import RunDirectory
 from normexp.report.commands import table_command
+from normexp.report.figures.drawn import Drawn
 from normexp.report.formats import FORMATS, csv_text
 from normexp.report.frame import folder_frame
+from normexp.report.html_table import html_page
 from normexp.report.latex import latex
 from normexp.report.table import Table
 from normexp.report.tables import table
@@ -62,6 +64,19 @@ def test_diverged_runs_stay_in_the_count_and_out_of_the_mean(fabricate: Fabric) 
 def test_a_run_that_diverged_before_any_evaluation(fabricate: Fabric) -> None:
     runs = [fabricate(0.8, seed=0), fabricate(seed=1, table=[], status="diverged")]
     assert cells(runs)[0]["test accuracy (%) ↑"] == "80.00 (1 of 2 finite)"
+
+
+def test_a_row_whose_runs_all_diverged_before_any_evaluation_says_so(fabricate: Fabric) -> None:
+    runs = [fabricate(0.8, seed=0), fabricate(norm="batch", table=[], status="diverged")]
+    assert [row["test accuracy (%) ↑"] for row in cells(runs)] == ["80.00", "diverged"]
+    assert [row["test accuracy (%) ↑"] for row in cells(runs[1:])] == ["diverged"]
+
+
+def test_what_a_healthy_run_does_not_measure_did_not_diverge(fabricate: Fabric) -> None:
+    made: list[dict[str, object]] = [{"step": 4, "test/rmse": 0.5, "train/loss": 1.0}]
+    houses = {"dataset": "house_prices", "table": made, "columns": REGRESSION}
+    content = table(folder_frame([fabricate(), fabricate(status="diverged", **houses)]), ["norm"])
+    assert dict(zip(content.heads, *content.rows, strict=True))["test rmse ↓"] == "-"
 
 
 def test_the_last_row_counts_not_the_best_one(fabricate: Fabric) -> None:
@@ -165,6 +180,18 @@ def test_html_is_escaped_and_whole(awkward: RunDirectory) -> None:
     parser.feed(text)
     assert not {"b", "i", "script", "link", "img"} & set(tags)
     assert tags.count("tr") == 4
+
+
+def test_html_has_heads_of_rows_and_columns_and_commands_as_code() -> None:
+    """A picture's name may hold what an address gives another meaning."""
+    content = Table("A title.", ["arm", "loss"], [["batch", "1.0"]], notes={"Runs": ["Made by `normexp <x>`."]})
+    text = html_page(content, [Drawn("x", "A #1", "As `run` does.", {"a#1 %.svg": b""})])
+    assert "<caption><h1>A title.</h1></caption>" in text
+    assert '<tr><th scope="col" class="text">arm</th><th scope="col">loss</th></tr>' in text
+    assert '<tr><th scope="row" class="text">batch</th><td>1.0</td></tr>' in text
+    assert "<p>Made by <code>normexp &lt;x&gt;</code>.</p>" in text
+    assert "<figcaption>As <code>run</code> does.</figcaption>" in text
+    assert 'src="a%231%20%25.svg"' in text
 
 
 def test_markdown_is_escaped_and_aligned(awkward: RunDirectory) -> None:

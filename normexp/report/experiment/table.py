@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from normexp.config.options import option
 from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell, is_share
 from normexp.evidence.learned import learned
@@ -24,6 +25,7 @@ from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
 from normexp.report.measured import Measured
+from normexp.report.measurements import title
 from normexp.report.table import Table
 
 REFUSED = "refused"
@@ -52,7 +54,7 @@ def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[
         heads=["arm", *(column.head for column in shown)],
         rows=[[cited(str(row.cell)), *(column.text(row) for column in shown)] for row in rows],
         values=[_plain(row, columns) for row in rows],
-        notes={"Set-up": [experiment.about, *_meaning(columns, rows)], **notes},
+        notes={"Set-up": [experiment.about, *_described(experiment, columns), *_meaning(columns, rows)], **notes},
     )
 
 
@@ -66,6 +68,14 @@ def _learned(measured: Measured, columns: Sequence[Column]) -> list[Column]:
 def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
     cells = [column.plain(row) for column in columns]
     return {"arm": str(row.cell), **{name: value for cell in cells for name, value in cell.items()}}
+
+
+def _described(experiment: Experiment, columns: Sequence[Column]) -> Iterator[str]:
+    """Yield a sentence for every metric of a study that a column shows, as the study's option has it."""
+    studies = dict.fromkeys(experiment.settings(arm, ()).get("study", "none") for arm in experiment.arms)
+    about = {name: said for study in studies for name, said in option("study", study).get("_metrics_", {}).items()}
+    shown = dict.fromkeys(column.metric for column in columns if isinstance(column, Metric) and column.metric in about)
+    yield from (f"{title(metric)}: {about[metric]}." for metric in shown)
 
 
 def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from normexp.report.figures.averages import Line, lines_of
-from normexp.report.figures.chart import Chart
+from normexp.report.figures.chart import WHOLE, Chart
 from normexp.report.figures.heat import goes_on
 from normexp.report.figures.lines import takes_turns
 from normexp.report.figures.scales import ceiling, short
@@ -35,13 +35,14 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield _meaning(chart, lines)
     if any(line.crosses for line in lines):
         if chart.mark == "interval":
-            counts = Counter(line.name for line in lines for _ in line.crosses)
+            shown = [panels[WHOLE]] if WHOLE in panels else panels.values()
+            counts = Counter(line.name for each in shown for line in each for _ in line.crosses)
             ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
             yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
         else:
             beside = "; of several lines at one place side by side" * any(map(_share_place, panels.values()))
             yield f"Crosses: where a run that diverged was last finite (at the panel's edge if beyond it{beside})."
-            yield f"From there on the mean is over the others: {_ended(lines)}."
+            yield f"From there on the mean is over the others: {_ended(chart, panels)}."
     if beyond := _beyond(chart, panels):
         reached = "; ".join(f"{name}, up to {short(top, 2)}" for name, top in beyond.items())
         yield f"Triangles: beyond the panel's top there. {reached}."
@@ -86,10 +87,20 @@ def _mean(log: bool) -> str:
     return "Geometric mean" if log else "Mean"
 
 
-def _ended(lines: Sequence[Line]) -> str:
-    """Say how many runs of which line diverged."""
-    found = {line.name: (len(line.crosses), line.runs) for line in lines if line.crosses}
-    return "; ".join(f"{name}, {count} of {runs} diverged".removeprefix(", ") for name, (count, runs) in found.items())
+def _ended(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> str:
+    """Say how many runs of which line diverged, and in which panel where panels differ in it."""
+    found: dict[str, dict[tuple[int, int], dict[str, None]]] = {}
+    for panel, lines in panels.items():
+        here = chart.panel_of(panel)
+        for line in lines:
+            counts = found.setdefault(line.name, {})
+            counts.setdefault((len(line.crosses), line.runs), {})[here.title or here.y_label] = None
+    return "; ".join(
+        f"{name}, {count} of {runs} diverged".removeprefix(", ") + f" ({', '.join(titles)})" * (len(counts) > 1)
+        for name, counts in found.items()
+        for (count, runs), titles in counts.items()
+        if count
+    )
 
 
 def _beyond(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> dict[str, float]:

@@ -16,7 +16,7 @@ from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figures import Figure
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
-from normexp.report.figures.scales import short
+from normexp.report.figures.scales import value_text
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.measured import Measured
@@ -83,7 +83,7 @@ class FigureContext(Generic[Spec]):
 
     def point(self, axis: str, value: object) -> str:
         """Return what a value of an axis of the grid is called."""
-        text = short(value) if isinstance(value, int) and abs(value) >= 1000 else str(value)
+        text = value_text(value)
         usual = called(axis, text) or f"{self.axis(axis)} {self.label(text)}"
         return self.spec.labels.get(f"{axis}={value}", usual)
 

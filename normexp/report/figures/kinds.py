@@ -19,9 +19,10 @@ from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
-from normexp.report.figures.scales import MINUS, short, times_ten
+from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, in_order
 from normexp.report.measurements import factor, is_share, possible, title, worst
+from normexp.report.table import EMPTY
 
 ALL = "all"
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
@@ -57,7 +58,7 @@ def against(context: FigureContext[Against]) -> Chart:
     places = {value: float(value) if numbers else float(i) for i, value in enumerate(values)}  # type: ignore[arg-type]
     data = data.assign(place=data[spec.axis].map(places))
     cells = {context.name(cell, spec.axis): cell for cell in context.runs}
-    ticks = {place: short(place) if numbers else str(value) for value, place in places.items()}
+    ticks = {place: value_text(value) for value, place in places.items()}
     labels = {"x": context.words("x", context.axis(spec.axis)), "y": context.value_label("y", spec.metric, spec.at)}
     styles = context.styles(list(cells.values()), spec.axis)
     if spec.formula:
@@ -129,35 +130,35 @@ def counts(context: FigureContext[Counts]) -> Chart:
 def heat(context: FigureContext[Heat]) -> Chart:
     spec = context.spec
     cells = list(context.runs)
+    several = max(map(len, context.runs.values()))
+    what = f"Mean over {several} runs." if several > 1 else ""
     if spec.metrics:
         rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."
-        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(scale,))
+        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(what, scale))
     assert spec.metric is not None
     assert spec.axis is not None
     columns = {cell: context.label(str(dict(cell.point)[spec.axis])) for cell in cells}
     rows = [_entry(context, cell, spec.metric, context.name(cell, spec.axis), columns[cell]) for cell in cells]
     over = f" / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": context.words("x", context.axis(spec.axis)), "z": context.words("z", title(spec.metric) + over)}
-    several = max(len(context.runs[cell]) for cell in cells)
-    what = f"Mean over {several} runs." if several > 1 else ""
     return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))
 
 
 def _entry(context: FigureContext[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
-    """Return one cell of the table: the mean over the runs that stayed finite, and how many did not."""
-    values = list(context.values(cell, metric, context.spec.at, context.spec.relative_to).values())
-    finite = [value for value in values if math.isfinite(value)]
-    mean = float(np.mean(finite)) if finite else math.nan
-    text = (
-        "diverged"
-        if not finite
-        else f"{mean:.1f}"
-        if is_share(metric) and not context.spec.relative_to
-        else _digits(mean)
-    )
-    if finite and len(finite) < len(values):
-        text += f"\n{len(values) - len(finite)} of {len(values)} diverged"
+    """Return one cell of the table: the mean over the finite values, and how many others there are."""
+    values = context.values(cell, metric, context.spec.at, context.spec.relative_to)
+    finite = [value for value in values.values() if math.isfinite(value)]
+    lost = [seed for seed, value in values.items() if not math.isfinite(value)]
+    diverged = sum(context.runs[cell][seed].diverged for seed in lost)
+    if not finite:
+        text = "diverged" if diverged else "∞" if math.inf in values.values() else EMPTY
+        return {"x": column, "y": row, "value": math.nan, "text": text}
+    mean = float(np.mean(finite))
+    text = f"{mean:.1f}" if is_share(metric) and not context.spec.relative_to else _digits(mean)
+    if lost:
+        count = f"{diverged} of {len(values)} diverged"
+        text += f"\n{count if diverged == len(lost) else f'{len(finite)} of {len(values)} finite'}"
     return {"x": column, "y": row, "value": mean, "text": text}
 
 

@@ -12,12 +12,13 @@ from normexp.errors import UserError, listed
 from normexp.evidence.curves import Cell
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel, Range
-from normexp.report.figures.scales import OFF_SCALE
+from normexp.report.figures.scales import OFF_SCALE, value_text
 from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
 from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title, worst
+from normexp.report.record import Record
 
 SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
@@ -84,12 +85,15 @@ def _finished(frame: Frame) -> pd.DataFrame:
     own = about["dataset"].notna() & about["model"].notna()  # beside others, an experiment's runs have neither
     first, second = (about[a].where(own, about[b]) for a, b in (("dataset", "experiment"), ("model", "scale")))
     place = first.astype(str) + " · " + second.astype(str)
-    axes = [axis for axis in frame.axes if axis not in PLACES]
-    line = curves["arm"].astype(str)
-    for axis in axes:
-        line = line + [f", {axis}={value}" if value is not None else "" for value in curves[axis]]
+    line = curves["run"].map({record.run: _name(record) for record in frame.records})
     words = {name: of_arm(name) for name in line.unique()}  # of thousands of rows they would take minutes
     return curves.assign(line=line.map(words), place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+
+
+def _name(record: Record) -> str:
+    """Return what a run's line is called, before it is put into words: `With BN, batch_size=16`."""
+    open_axes = [(axis, value) for axis, value in record.point if axis not in PLACES and value is not None]
+    return ", ".join([record.arm, *(f"{axis}={value_text(value)}" for axis, value in open_axes)])
 
 
 def _named_by(frame: Frame, by: Sequence[str]) -> dict[str, str]:

@@ -162,9 +162,16 @@ def short(value: float, digits: int = 5) -> str:
     if digits < 5 and value:
         value = float(f"{value:.{digits}g}")
     if value == 0 or 1e-3 <= abs(value) < 1e6:
-        return f"{value:,.5g}".replace("-", MINUS) if abs(value) < 1e5 else f"{value:,.0f}".replace("-", MINUS)
+        return f"{value:z,.5g}".replace("-", MINUS) if abs(value) < 1e5 else f"{value:,.0f}".replace("-", MINUS)
     mantissa, _, exponent = f"{value:.4e}".partition("e")
     return times_ten(mantissa.rstrip("0").rstrip("."), int(exponent))
+
+
+def value_text(value: object) -> str:
+    """Return a value of the grid as an axis writes it; a number of which that would hide digits, with all of them."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return str(value)
+    return short(value) if float(f"{value:.5g}") == value else f"{value:,}".replace("-", MINUS)
 
 
 def times_ten(mantissa: str, exponent: int) -> str:

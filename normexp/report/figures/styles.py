@@ -66,6 +66,7 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     """Return the style of every arm, given the scheme of each.
 
     Arms of several schemes have their scheme's colour, and its marker where two schemes have nearly the same colour.
+    Its shades go from dark to light over the arms of a scheme whose names differ in a number.
     Where one scheme has several arms, and no other has any, its colour would say nothing: the arms have colours of
     their own, from dark to light if their names differ in a number. Where one has more arms than there are shades, they
     have colours of their own, too, which no other scheme of the figure has.
@@ -81,7 +82,18 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
         marker = style.marker if scheme in clashes else ""
         dashes = DASHES[(index + index // len(SHADES)) % len(DASHES)]  # other ones when the shades begin again
         styles[arm] = replace(style, color=shade(style.color, index), dashes=dashes, marker=marker)
-    return styles | _crowded(schemes)
+    return styles | _dark_to_light(schemes, styles) | _crowded(schemes)
+
+
+def _dark_to_light(schemes: Mapping[str, str], styles: Mapping[str, LineStyle]) -> dict[str, LineStyle]:
+    """Return the arms of a scheme that differ in a number, with their shades in order."""
+    found: dict[str, LineStyle] = {}
+    for scheme in dict.fromkeys(schemes.values()):
+        arms = [arm for arm, other in schemes.items() if other == scheme]
+        shades = sorted((styles[arm].color for arm in arms), key=contrast, reverse=True)
+        if _differ_in_a_number(arms):
+            found |= {arm: replace(styles[arm], color=color) for arm, color in zip(arms, shades, strict=True)}
+    return found
 
 
 def _crowded(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
@@ -93,9 +105,13 @@ def _crowded(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
 
 
 def one_scheme(names: Sequence[str]) -> dict[str, LineStyle]:
-    if len(names) > 2 and len({re.sub(r"[\d.e+-]+", "", name) for name in names}) == 1:
+    if len(names) > 2 and _differ_in_a_number(names):
         return dict(zip(names, in_order(len(names)), strict=True))
     return {name: distinct(i) for i, name in enumerate(names)}
+
+
+def _differ_in_a_number(names: Sequence[str]) -> bool:
+    return len(names) > 1 and len({re.sub(r"[\d.e+-]+", "", name) for name in names}) == 1
 
 
 def distinct(index: int) -> LineStyle:

@@ -7,14 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from normexp.records import printable
 from normexp.report.judged import VERDICTS, shown_verdict
-from normexp.report.table import Table
+from normexp.report.table import Table, one_line
 
 
 def text(value: object) -> str:
     """Return text for the inside of an element or a quoted attribute."""
-    return escape(printable(" ".join(str(value).split())))
+    return escape(one_line(str(value)))
 
 
 def element(tag: str, inside: str, **attributes: object) -> str:
@@ -25,8 +24,8 @@ def element(tag: str, inside: str, **attributes: object) -> str:
 
 def sentence(value: str) -> str:
     """Return a sentence in which `commands` are set as code."""
-    parts = re.split(r"`([^`]+)`", value)
-    return "".join(element("code", text(part)) if i % 2 else escape(printable(part)) for i, part in enumerate(parts))
+    parts = re.split(r"`([^`]+)`", one_line(value))
+    return "".join(element("code", text(part)) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 def listing(sentences: Iterable[str]) -> str:
@@ -55,7 +54,7 @@ def claim(entry: Mapping[str, Any]) -> str:
     kind = entry["verdict"] if entry["verdict"] in VERDICTS else "preview"  # names a class in the style
     badge = element("span", text(shown_verdict(entry)), class_=f"badge {kind}")
     said = [entry["evidence"], f"kind: {entry['kind']}", entry["source"], *entry["remarks"], *entry["changed"]]
-    return element("li", f"{badge} {text(entry['text'])}{folded('Evidence', listing(said))}")
+    return element("li", f"{badge} {sentence(entry['text'])}{folded('Evidence', listing(said))}")
 
 
 def plain_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:

@@ -10,7 +10,7 @@ function make(tag, properties = {}, ...children) {
 }
 
 // What may stand before the number of a cell, the number, and in "(5.8 ± 1.0)e-04" the exponent behind the bracket.
-const BEFORE = /(?:\(|~|at most |slower: below |step )?/, NUMBER = /([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/, BEHIND = /(?:[^()]*\)(e[-+]?\d+))?/;
+const BEFORE = /(?:\(|~|at most |slower: below |faster: above |step )?/, NUMBER = /([-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?)/, BEHIND = /(?:[^()]*\)(e[-+]?\d+))?/;
 const CELL = new RegExp(`^${BEFORE.source}${NUMBER.source}${BEHIND.source}`, "i");
 
 // The number that a cell is about, as people mean it; "never in 1500" and "-" have none.
@@ -19,11 +19,12 @@ function numberIn(text) {
   return found ? Number(found[1] + (found[2] ?? "")) : NaN;
 }
 
-function compare(a, b) {
+// Sign is 1 upwards and -1 downwards; what is no number comes last either way.
+function compare(a, b, sign) {
   const [x, y] = [numberIn(a), numberIn(b)];
-  if (!Number.isNaN(x) && !Number.isNaN(y)) return x - y;
-  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1; // what is no number comes last
-  return a.localeCompare(b, "en", {numeric: true});
+  if (!Number.isNaN(x) && !Number.isNaN(y)) return sign * (x - y);
+  if (Number.isNaN(x) !== Number.isNaN(y)) return Number.isNaN(x) ? 1 : -1;
+  return sign * a.localeCompare(b, "en", {numeric: true});
 }
 
 function sortBy(table, place, head) {
@@ -31,7 +32,7 @@ function sortBy(table, place, head) {
   for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
   head.setAttribute("aria-sort", ascending ? "ascending" : "descending");
   const rows = [...table.tBodies[0].rows];
-  rows.sort((a, b) => compare(a.cells[place].textContent, b.cells[place].textContent) * (ascending ? 1 : -1));
+  rows.sort((a, b) => compare(a.cells[place].textContent, b.cells[place].textContent, ascending ? 1 : -1));
   table.tBodies[0].append(...rows);
 }
 
@@ -138,7 +139,7 @@ function openViewer(viewer, data) {
 function makeViewer(viewer) {
   const data = JSON.parse(viewer.querySelector("script").textContent);
   const button = make("button", {type: "button"}, "Look into the curves");
-  button.addEventListener("click", () => { button.remove(); openViewer(viewer, data); }, {once: true});
+  button.addEventListener("click", () => { button.remove(); openViewer(viewer, data); viewer.querySelector("select").focus(); }, {once: true});
   viewer.append(button);
   viewer.hidden = false;
 }

@@ -25,19 +25,18 @@ def write_runs_page(folder: Path) -> Path:
     """Write FOLDER/report.html. Raises UserError where there is no run below the folder."""
     frame = frame_of([folder])
     title = f"Runs in {printable(folder)}"
-    write_atomically(folder / PAGE, document(title, _content(frame, title)))
+    write_atomically(folder / PAGE, document(title, _content(frame)))
     return folder / PAGE
 
 
-def _content(frame: Frame, title: str) -> str:
+def _content(frame: Frame) -> str:
     content, metrics = table(frame), _metrics(frame.cells)
     parts = [
-        html.element("h2", html.text(title), id="runs-head"),
+        html.element("h2", "Results", id="runs-head"),
         html.table(content),
         *_curves(frame),
         viewer(frame.cells, metrics, legend(frame), "runs", first=_first(metrics)),
         html.notes(content),
-        html.listing(frame.left_out) if frame.left_out else "",
         html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),
     ]
     return html.element("section", "".join(parts), id="runs", aria_labelledby="runs-head")

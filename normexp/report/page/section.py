@@ -77,7 +77,7 @@ def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[
     svg = next(content for file, content in drawn.files.items() if file.endswith(".svg"))
     verdicts = " ".join(f"{claim['verdict']}: {claim['text']}." for claim in claims)
     picture = inline(svg, f"f{next(numbers)}", drawn.title or drawn.name, f"{drawn.caption} {verdicts}")
-    caption = html.element("figcaption", html.text(drawn.caption))
+    caption = html.element("figcaption", html.sentence(drawn.caption))
     return html.element("figure", html.element("div", picture, class_="picture") + caption)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from normexp.data.base import Array
 from normexp.errors import UserError
@@ -197,9 +198,10 @@ class ZCA(Fitted):
     def fit(self, x: Array) -> Transform:
         mean, _ = moments(x, "feature")
         mean = mean.reshape(-1)
-        covariance = sum(flat.T @ flat for flat in _flat_chunks(x, mean)) / len(x)
-        values, vectors = np.linalg.eigh(covariance)
-        matrix = (vectors / np.sqrt(np.maximum(values, 0) + self.eps)) @ vectors.T
+        with threadpool_limits(1, "blas"):  # rounding would depend on the number of cores
+            covariance = sum(flat.T @ flat for flat in _flat_chunks(x, mean)) / len(x)
+            values, vectors = np.linalg.eigh(covariance)
+            matrix = (vectors / np.sqrt(np.maximum(values, 0) + self.eps)) @ vectors.T
         return Whiten(unit(x), mean, matrix)
 
 

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
@@ -35,11 +36,18 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     Raises: UserError where it cannot work, or its scheme takes no such numbers.
     """
     study: Study = instantiate(config["study"])
-    with held(directory), threads_and_random_kept(), modes_of_torch(), ExitStack() as process:
+    threads = config["threads"] or 1  # of torch and of NumPy alike
+    with (
+        held(directory),
+        threads_and_random_kept(),
+        modes_of_torch(),
+        threadpool_limits(threads, "blas"),
+        ExitStack() as process,
+    ):
         status = directory.status
         if status["status"] in FINISHED and not force:
             return str(status["status"])
-        torch.set_num_threads(config["threads"] or 1)
+        torch.set_num_threads(threads)
         seed_all(stream(config["seed"], "study"))  # of what draws without a stream of its own: a scheme's first state
         attempts = int(status.get("attempts", 0)) + 1
         try:

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
@@ -208,3 +209,12 @@ def test_inputs_moments_are_exact_far_from_zero():
     expected = x.astype(np.float64)
     assert shown.scale.item() == pytest.approx(1 / expected.std(), rel=1e-7)
     assert -shown.shift.item() / shown.scale.item() == pytest.approx(expected.mean(), rel=1e-12)
+
+
+def test_whitening_is_the_same_on_any_number_of_cores():
+    x = np.random.default_rng(0).normal(size=(700, 512)).astype(np.float32)
+    matrices = []
+    for threads in (1, 2):
+        with threadpool_limits(threads, "blas"):
+            matrices.append(ZCA().fit(x).matrix)
+    np.testing.assert_array_equal(*matrices)

@@ -7,7 +7,8 @@ of normexp and runs the tests of that scheme in tests/norms with. Exit status 1 
 old text is no longer there, if the unbroken package fails, or if a scheme has fewer than three mutations.
 
 With `--kept FILE` outcomes are appended to a file as they come, and those that stand there are not tried again, unless
-the schemes, their configurations or their tests have changed since. `--table FILE` writes all outcomes as Markdown.
+the schemes, their configurations or their tests have changed since. `--table FILE` writes the outcomes as Markdown,
+each with its commit; the rows of schemes that were not tried stay as the file has them.
 """
 
 import argparse
@@ -40,6 +41,7 @@ ARGUMENTS = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--strict-m
 ARGUMENTS += ["--override-ini=addopts=", "--rootdir", str(ROOT)]  # one process: this one
 ARGUMENTS += ["-p", "no:unraisableexception"]  # what a forked process collects of its parent says nothing of a mutant
 FINE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+ROW = re.compile(r"^\| (\w+) \| (.*) \| (.*) \| ([0-9a-f]+\+?) \|$", re.MULTILINE)  # of the page
 UNBROKEN = Mutation("", "", "", "nothing (the package as it is)")
 
 
@@ -108,7 +110,8 @@ def main() -> int:
         kept.add(outcome)
     outcomes = [judged(*task, kept.verdict(*task)) for task in tasks]
     if given.table:
-        given.table.write_text(table(outcomes), encoding="utf-8")
+        before = given.table.read_text(encoding="utf-8") if given.table.exists() else ""
+        given.table.write_text(table(outcomes, before), encoding="utf-8")
     mutants = sum(outcome.mutation is not UNBROKEN for outcome in outcomes)
     bad = sum(not outcome.expected for outcome in outcomes)
     short = [scheme for scheme in schemes if len(MUTATIONS.get(scheme, ())) < ENOUGH]
@@ -155,23 +158,27 @@ def sources(scheme: str) -> str:
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
-def table(outcomes: Iterable[Outcome]) -> str:
-    """Return the mutants and which test notices each, as a page."""
-    mutants = [outcome for outcome in outcomes if outcome.mutation is not UNBROKEN]
-    noticed = sum(outcome.expected for outcome in mutants)
+def table(outcomes: Iterable[Outcome], before: str = "") -> str:
+    """Return the mutants and which test notices each, as a page; of schemes not tried, what the page before it has."""
+    mutants = [each for each in outcomes if each.mutation is not UNBROKEN]
+    at = commit() if mutants else ""
+    rows = [(each.scheme, each.mutation.breaks, each.verdict.replace("|", "/"), at) for each in mutants]
+    tried = {row[0] for row in rows}
+    rows = sorted([*rows, *(row for row in ROW.findall(before) if row[0] not in tried)], key=lambda row: row[0])
     lines = [
         "# Mutants of the schemes",
         "",
         "Would the tests notice a mistake in a scheme? Mistakes were put in on purpose, to see.",
         "",
         "Written by `python scripts/mutate_norms.py --table docs/mutants.md`: each row is one small mistake put into a",
-        "copy of the package, and the first test of the scheme that fails on it.",
+        "copy of the package, the first test of the scheme that fails on it, and the commit where it was tried. With",
+        "`--scheme NAME` the rows of that scheme are written anew.",
         "",
-        f"{noticed} of {len(mutants)} are noticed at commit {commit()}.",
+        f"{sum(row[2].startswith('killed') for row in rows)} of {len(rows)} are noticed.",
         "",
-        "| scheme | mistake | outcome |",
-        "|---|---|---|",
-        *(f"| {each.scheme} | {each.mutation.breaks} | {each.verdict.replace('|', '/')} |" for each in mutants),
+        "| scheme | mistake | outcome | commit |",
+        "|---|---|---|---|",
+        *(f"| {' | '.join(row)} |" for row in rows),
     ]
     return "\n".join(lines) + "\n"
 
@@ -245,11 +252,8 @@ def tried(scheme: str, mutation: Mutation) -> str:
             return f"NOT TRIED: the tests imported {home}"
     if plugin.failed:
         return f"killed by {plugin.failed}" if mutation is not UNBROKEN else f"FAILS in {plugin.failed}"
-    return (
-        f"passes ({plugin.passed} tests)"
-        if plugin.passed and status in FINE
-        else f"NOT TRIED: pytest ended with {status}"
-    )
+    fine = plugin.passed and status in FINE
+    return f"passes ({plugin.passed} tests)" if fine else f"NOT TRIED: pytest ended with {status}"
 
 
 def stages(scheme: str) -> list[list[Path]]:

@@ -1,5 +1,6 @@
 """scripts/mutate_norms.py: every scheme has mutations that still apply, and the script tells killed from surviving."""
 
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -34,11 +35,39 @@ def test_mutations_still_apply(mutations):
             assert new != old
 
 
-def test_page_of_the_documentation_names_the_test_that_notices_each_mutation(mutations):
+def test_page_of_the_documentation_is_what_the_script_prints_of_all_mutations(mutations):
+    from mutate_norms import ROW, table
+
     page = (ROOT / "docs" / "mutants.md").read_text()
-    for scheme, each in mutations.items():
-        for mutation in each:
-            assert f"| {scheme} | {mutation.breaks} | killed by " in page
+    rows = [(scheme, breaks) for scheme, breaks, *_ in ROW.findall(page)]
+    assert rows == [(scheme, mutation.breaks) for scheme in sorted(mutations) for mutation in mutations[scheme]]
+    assert f"\n{len(rows)} of {len(rows)} are noticed.\n" in page
+    assert page == table([], page)
+
+
+def test_page_of_the_documentation_names_tests_that_there_are():
+    page = (ROOT / "docs" / "mutants.md").read_text()
+    named = set(re.findall(r" killed by (.+?\.py)::(\w+)", page))
+    texts = {file: (ROOT / "tests" / "norms" / file).read_text() for file, _ in named}
+    assert named
+    assert [(file, test) for file, test in named if f"def {test}(" not in texts[file]] == []
+
+
+def test_rows_of_schemes_that_were_not_tried_stay_as_they_are(mutations, monkeypatch):
+    import mutate_norms
+
+    def page_of(scheme, verdict, commit, before=""):
+        monkeypatch.setattr(mutate_norms, "commit", lambda: commit)
+        outcome = mutate_norms.Outcome(scheme, mutations[scheme][0], verdict, verdict.startswith("killed"))
+        return mutate_norms.table([outcome], before)
+
+    page = page_of("layer", "killed by a", "1234abcd")
+    page = page_of("batch", "SURVIVED", "5678abcd", page_of("batch", "killed by b", "4321abcd", page))
+    assert [row[0::2] + row[3:] for row in mutate_norms.ROW.findall(page)] == [
+        ("batch", "SURVIVED", "5678abcd"),
+        ("layer", "killed by a", "1234abcd"),
+    ]
+    assert "\n1 of 2 are noticed.\n" in page
 
 
 def test_mutations_have_names_of_their_own(mutations):

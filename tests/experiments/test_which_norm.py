@@ -8,6 +8,7 @@ import pytest
 from normexp.config.options import options
 from normexp.experiments.load import load, scales
 
+TOP = Path(__file__).parents[2]
 LEFT_OUT = {
     "stack": "it needs two schemes to stack; the arm `weight_standard + group` does",
     **dict.fromkeys(
@@ -43,7 +44,7 @@ NETWORKS = {
 
 
 def test_an_answer_rests_on_networks_of_its_kind() -> None:
-    page = Path("docs/which_norm.md").read_text()
+    page = (TOP / "docs" / "which_norm.md").read_text()
     sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)+)", page, re.M))
     for title, text in sections.items():
         quoted = dict(re.findall(r"^<!-- claim:(\w+)/(\w+) ", text, re.M))

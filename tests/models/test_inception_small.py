@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from drawn_images import CIFAR, images
 from torch import nn
 
 from normexp.config import compose, option, options
@@ -17,16 +18,10 @@ from normexp.norms.spectral import SpectralNorm
 from normexp.training.build import build, initialize_from_data
 from normexp.training.fit import fit
 
-CIFAR = (3, 32, 32)
-
 
 def network(norm: Norm | None = None, shape: tuple[int, ...] = CIFAR, **options: object) -> InceptionSmall:
     torch.manual_seed(0)
     return InceptionSmall(shape, 10, norm or Norm(), **{"width": 1 / 16, **options})
-
-
-def images(count: int = 6, shape: tuple[int, ...] = CIFAR) -> torch.Tensor:
-    return torch.randn(count, *shape, generator=torch.Generator().manual_seed(1))
 
 
 def outputs_of(model: nn.Module, kind: type[nn.Module], x: torch.Tensor) -> list[torch.Tensor]:

@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from companions import KINDS_FIRST
+from drawn_images import CIFAR, images
 from torch import nn
 
 from normexp.config import compose
@@ -16,7 +17,6 @@ from normexp.norms.normprop import NormProp, Standardized
 from normexp.training.build import build, initialize_from_data
 from normexp.training.fit import fit
 
-CIFAR = (3, 32, 32)
 RATES = {"weight": 0.005}
 SLOW = {
     "spectral": "no layer may lengthen its input and eight ReLUs shorten it: all images look nearly alike to the last"
@@ -26,10 +26,6 @@ SLOW = {
 def network(norm: Norm | None = None, shape: tuple[int, ...] = CIFAR, **options: object) -> NIN:
     torch.manual_seed(0)
     return NIN(shape, 10, norm or Norm(), **{"width": 1 / 16, "dropout": 0.0, **options})
-
-
-def images(count: int = 6, shape: tuple[int, ...] = CIFAR) -> torch.Tensor:
-    return torch.randn(count, *shape, generator=torch.Generator().manual_seed(1))
 
 
 def test_nin_has_the_published_weights_layer_by_layer():
@@ -51,16 +47,6 @@ def test_nin_multiplies_and_adds_as_often_as_derived():
         layer.register_forward_hook(lambda each, _, y: counts.append(each.weight.numel() * y[0, 0].numel()))
     model(images(1))
     assert round(sum(counts) / 1e6, 1) == 222.5
-
-
-@pytest.mark.parametrize("side", [4, 5, 8, 28, 32])
-def test_nin_takes_images_of_any_size_from_4_pixels_on(side):
-    assert network(shape=(1, side, side))(images(shape=(1, side, side))).shape == (6, 10)
-
-
-def test_nin_smaller_images_are_an_error():
-    with pytest.raises(ValueError, match="at least 4 x 4"):
-        network(shape=(1, 3, 3))
 
 
 @pytest.mark.parametrize("normalize_output", [False, True])

@@ -5,8 +5,6 @@ from typing import Any
 import pytest
 from every_scheme import CONFIGS, SHAPES, TESTED_WITH, accepts, instantiate, normalizes
 
-from normexp.seeding import seed_all
-
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize `scheme` by the configs; with `shape`, by those that normalize, and the shapes that they take."""
@@ -17,11 +15,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(("scheme", "shape"), cases)
     elif "scheme" in metafunc.fixturenames and "scheme" not in own:
         metafunc.parametrize("scheme", CONFIGS)
-
-
-@pytest.fixture(autouse=True)
-def _one_seed() -> None:
-    seed_all(0)
 
 
 @pytest.fixture

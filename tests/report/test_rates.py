@@ -103,7 +103,7 @@ def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabri
     assert files["sensitivity.md"].count(" 4/6 |") == 2
     assert sensitivities(files) == pytest.approx([0.3125, 0.3125])  # behind the best by 40, 0 and 80 or 90 points
     drawn = chart(experiment, fabricate)
-    assert all(list(line.x) == [0.01, 0.1] and len(line.crosses) == 2 for line in lines_of(drawn, ""))
+    assert [(list(line.x), len(line.crosses)) for line in lines_of(drawn, "")] == [([0.01, 0.1], 2)] * 2
     assert "runs that diverged there, 2 of Plain; 2 of With BN" in caption(drawn)
 
 

@@ -75,6 +75,8 @@ def test_records_are_those_of_single_runs_and_say_that_they_were_stacked(sweep, 
 def test_without_the_word_runs_are_single_ones_to_the_byte(sweep):
     _, _, one = sweep("one", "stack=false")
     _, _, two = sweep("two")
+    assert one
+    assert one.keys() == two.keys()
     for name, run in one.items():
         assert run.read("metrics.csv") == two[name].read("metrics.csv")
         assert run.read("checkpoint.safetensors") == two[name].read("checkpoint.safetensors")
@@ -469,6 +471,7 @@ def test_a_stack_that_is_killed_at_any_file_operation_ends_in_the_same_bytes(tmp
     status, operations = run_until(None, command(*stacked_sweep, f"results_dir={whole}"), whole)
     assert status == 0
     expected = _weights_and_curves(whole)
+    assert operations > 4
     for dies in range(4, operations, 20):
         folder = tmp_path / str(dies)
         here = command(*stacked_sweep, f"results_dir={folder}")

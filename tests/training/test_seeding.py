@@ -175,3 +175,7 @@ def test_a_seeded_block_draws_what_torch_draws_after_manual_seed():
     assert torch.equal(torch.random.get_rng_state(), before)
     torch.manual_seed(stream(3, "noise"))
     assert torch.equal(torch.randn(5), drawn)
+
+
+def test_a_test_draws_from_one_seed_whatever_ran_before_it():
+    assert torch.equal(torch.rand(3), torch.rand(3, generator=torch.Generator().manual_seed(0)))

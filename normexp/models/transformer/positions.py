@@ -5,9 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+BASE = 10_000.0  # as in the paper
+
 
 class Rotary(nn.Module):
-    """Turn the pair (x_i, x_(i + D/2)) of a head's features at position t by the angle t base^(-2 i / D).
+    """Turn the pair (x_i, x_(i + D/2)) of a head's features at position t by the angle t BASE^(-2 i / D).
 
     Args:
         width: D, features of a head, even.
@@ -21,9 +23,9 @@ class Rotary(nn.Module):
     cos: Tensor
     sin: Tensor
 
-    def __init__(self, width: int, context: int, base: float = 10_000.0) -> None:
+    def __init__(self, width: int, context: int) -> None:
         super().__init__()
-        rates = base ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
+        rates = BASE ** (-torch.arange(0, width, 2, dtype=torch.float64) / width)
         angles = torch.outer(torch.arange(context, dtype=torch.float64), rates)
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)

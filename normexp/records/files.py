@@ -110,6 +110,8 @@ def open_regular(path: Path, flags: int = _READING) -> int:
     except FileNotFoundError:
         raise
     except OSError as error:
+        if error.errno == errno.ENAMETOOLONG and not flags & os.O_CREAT:
+            raise FileNotFoundError(error.errno, error.strerror, str(path)) from None  # none has such a name
         refused = flags & os.O_CREAT and error.errno not in _NO_FILE
         raise (unwritable if refused else unreadable)(path, error) from None
     if stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -16,19 +16,11 @@ from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
 from normexp.probes.base import Row, Situation
-from normexp.records import (
-    CHECKPOINT,
-    FINISHED,
-    IGNORED,
-    UNREACHED,
-    Damaged,
-    RunDirectory,
-    environment_before,
-    together_before,
-)
+from normexp.records import CHECKPOINT, FINISHED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
 from normexp.runs.divergence import first_nonfinite, nonfinite_weights
+from normexp.runs.doubts import doubts
 from normexp.runs.environment import environment
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
@@ -43,13 +35,11 @@ from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.fitting import fitting
 from normexp.training.hardware import peak_memory
-from normexp.training.ignored_norm import ignored_norm
 from normexp.training.metrics import build_accumulator, evaluate
-from normexp.training.probabilities import gives_probabilities
 from normexp.training.process import process_settings
-from normexp.training.short_run import unreached, unsettled
 
 POLL_INTERVAL = 0.2  # seconds between two looks at the other duties: progress, divergence, checkpoint
+
 logger = logging.getLogger("normexp")
 
 
@@ -147,10 +137,8 @@ class Trainer:
 
     def prepare(self) -> tuple[int, dict[str, Any]]:
         """Continue from the checkpoint, or prepare step 0; return up to which step curves stay, and the environment."""
-        keep_until, built = -1, (self.config, self.components, self.data)
-        kept = {IGNORED: ignored_norm(*built), UNREACHED: unreached(self.config, self.components)}
-        # each says what is trained, but probably not meant
-        doubts = [*kept.values(), unsettled(self.config, self.components), gives_probabilities(*built)]
+        keep_until = -1
+        said, kept = doubts(self.config, self.components, self.data)
         if self.resumes:
             try:
                 self.position = self.checkpointer.restore(self.accumulator)
@@ -166,9 +154,9 @@ class Trainer:
             self.timer.reset()
             with fitting(self.config):
                 initialize_from_data(self.components)
-        for doubt in filter(None, doubts):
+        for doubt in said:
             logger.warning(doubt)  # also out of a sweep's worker
-        environment = self._environment() | {key: said.partition(";")[0] for key, said in kept.items() if said}
+        environment = self._environment() | kept
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier

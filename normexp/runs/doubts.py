@@ -1,0 +1,18 @@
+"""What is trained, but probably not meant: said when a run begins, and in part kept in its record for the tables."""
+
+from __future__ import annotations
+
+from normexp.config import Config
+from normexp.data.base import Data
+from normexp.records import IGNORED, UNREACHED
+from normexp.training.components import Components
+from normexp.training.ignored_norm import ignored_norm
+from normexp.training.probabilities import gives_probabilities
+from normexp.training.short_run import unreached, unsettled
+
+
+def doubts(config: Config, components: Components, data: Data) -> tuple[list[str], dict[str, str]]:
+    """Return a line for each doubt, and what environment.json keeps of them: that a scheme is another than its name."""
+    kept = {IGNORED: ignored_norm(config, components, data), UNREACHED: unreached(config, components)}
+    said = [*kept.values(), unsettled(config, components), gives_probabilities(config, components, data)]
+    return [each for each in said if each], {key: each.partition(";")[0] for key, each in kept.items() if each}

@@ -38,11 +38,12 @@ def html_page(table: Table, figures: Sequence[Drawn] = (), further: Sequence[Tab
 
 
 def _table(table: Table, caption: str, figures: Sequence[Drawn] = ()) -> list[str]:
+    sides = ["text" if table.holds_text(i) else None for i in range(len(table.heads))]
     return [
         f"<div><table><caption>{caption}</caption>",
-        f"<thead>{_row(table.heads, table, head=True)}</thead>",
+        f"<thead><tr>{''.join(map(html.head, table.heads, sides))}</tr></thead>",
         "<tbody>",
-        *(_row(line, table) for line in table.rows),
+        *(html.row(line, sides) for line in table.rows),
         "</tbody></table></div>",
         *([f"<p>{html_links(html.text(table.source))}</p>"] if table.source else []),
         *map(_figure, figures),
@@ -61,13 +62,3 @@ def _notes(table: Table) -> Iterator[str]:
         if notes:
             yield from [html.element("h2", html.text(heading))] if heading else []
             yield from (html.element("p", html.sentence(note)) for note in notes)
-
-
-def _row(line: Sequence[str], table: Table, head: bool = False) -> str:
-    """Return one row, whose first cell is its head; the head of the table has those of the columns."""
-    cells = []
-    for i, text in enumerate(line):
-        scope = {"scope": "col"} if head else {"scope": "row"} if i == 0 else {}
-        kind = {"class_": "text"} if table.holds_text(i) else {}
-        cells.append(html.element("th" if scope else "td", html.text(text), **scope, **kind))
-    return f"<tr>{''.join(cells)}</tr>"

@@ -17,8 +17,9 @@ def text(value: object) -> str:
 
 
 def element(tag: str, inside: str, **attributes: object) -> str:
-    """Return an element; `class_` stands for class, other underscores for hyphens; the inside is HTML."""
-    words = "".join(f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in attributes.items())
+    """Return an element; `class_` stands for class, other underscores for hyphens; None is left out; inside is HTML."""
+    given = {key: value for key, value in attributes.items() if value is not None}
+    words = "".join(f' {key.rstrip("_").replace("_", "-")}="{text(value)}"' for key, value in given.items())
     return f"<{tag}{words}>{inside}</{tag}>"
 
 
@@ -35,7 +36,7 @@ def listing(sentences: Iterable[str]) -> str:
 def table(content: Table) -> str:
     """Return a table whose columns the page's script can sort."""
     sides = ["text" if content.holds_text(i) else "number" for i in range(len(content.heads))]
-    heads, rows = map(_head, content.heads, sides), (_row(row, sides) for row in content.rows)
+    heads, rows = map(head, content.heads, sides), (row(each, sides) for each in content.rows)
     return _wide(element("caption", text(content.title)), heads, rows, f"Table: {content.title}")
 
 
@@ -59,7 +60,7 @@ def claim(entry: Mapping[str, Any]) -> str:
 
 def plain_rows(heads: Sequence[str], rows: Iterable[Sequence[str]], label: str) -> str:
     """Return a table of texts."""
-    return _wide("", (_head(head, "text") for head in heads), (_row(row, ["text"] * len(heads)) for row in rows), label)
+    return _wide("", (head(each, "text") for each in heads), (row(each, ["text"] * len(heads)) for each in rows), label)
 
 
 def _wide(caption: str, heads: Iterable[str], rows: Iterable[str], label: str) -> str:
@@ -69,11 +70,13 @@ def _wide(caption: str, heads: Iterable[str], rows: Iterable[str], label: str) -
     return element("div", inside, class_="wide", tabindex=0, role="group", aria_label=label)
 
 
-def _head(head: str, side: str) -> str:
-    return element("th", text(head), scope="col", class_=side)
+def head(words: str, side: str | None) -> str:
+    """Return the head of a column; the side, to which its cells are set, is a class of the style."""
+    return element("th", text(words), scope="col", class_=side)
 
 
-def _row(row: Sequence[str], sides: Sequence[str]) -> str:
-    first = element("th", text(row[0]), scope="row", class_="text")
-    cells = (element("td", text(cell), class_=side) for cell, side in zip(row[1:], sides[1:], strict=True))
-    return f"<tr>{first}{''.join(cells)}</tr>"
+def row(cells: Sequence[str], sides: Sequence[str | None]) -> str:
+    """Return a row, whose first cell is its head."""
+    first = element("th", text(cells[0]), scope="row", class_="text")
+    others = (element("td", text(cell), class_=side) for cell, side in zip(cells[1:], sides[1:], strict=True))
+    return f"<tr>{first}{''.join(others)}</tr>"

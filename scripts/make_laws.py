@@ -3,8 +3,9 @@
 
 from pathlib import Path
 
+from laws_document import document
+
 from normexp.records import write_atomically
-from normexp.report.laws_document import document
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -1,11 +1,11 @@
 """The documents: links lead somewhere, and what they quote is what results/ has."""
 
-import importlib.util
 import re
 from pathlib import Path
-from types import ModuleType
 
+import make_performance as performance
 import pytest
+import quote_results
 
 from normexp.config.options import groups, options
 from normexp.norms.base import Norm
@@ -14,16 +14,6 @@ TOP = Path(__file__).parent.parent
 DOCUMENTS = (*sorted(TOP.glob("*.md")), *sorted((TOP / "docs").glob("*.md")))
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 NAMED = re.compile(r"`((?:tests|scripts|normexp)/[\w/]+\.\w+)")
-
-
-def script(name: str) -> ModuleType:
-    """Import a file of scripts/, which is no package."""
-    spec = importlib.util.spec_from_file_location(name, TOP / "scripts" / f"{name}.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
@@ -39,16 +29,15 @@ def test_files_that_are_named_exist(document: Path) -> None:
 
 
 def test_what_documents_quote_is_in_results() -> None:
-    quote = script("quote_results")
-    assert set(quote.DOCUMENTS) < set(DOCUMENTS)
-    reports, count = quote.judged(), 0
-    for document in quote.DOCUMENTS:
+    assert set(quote_results.DOCUMENTS) < set(DOCUMENTS)
+    reports, count = quote_results.judged(), 0
+    for document in quote_results.DOCUMENTS:
         text = document.read_text(encoding="utf-8")
-        assert quote.filled(document, text, reports) == text, "run python scripts/quote_results.py"
-        count += len(quote.BLOCK.findall(text))
+        assert quote_results.filled(document, text, reports) == text, "run python scripts/quote_results.py"
+        count += len(quote_results.BLOCK.findall(text))
     assert count > 30
     with pytest.raises(ValueError, match=r"faq.md: 0 claims of ba2016_figure6/cpu begin with 'Nobody claims'"):
-        quote.filled(
+        quote_results.filled(
             TOP / "docs" / "faq.md", "<!-- claim:ba2016_figure6/cpu Nobody claims -->\n<!-- /claim -->", reports
         )
 
@@ -109,22 +98,20 @@ def test_the_architecture_names_every_folder_of_tests_and_what_they_share() -> N
 
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])
 def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int) -> None:
-    module = script("make_performance")
     page = (TOP / "docs" / name).read_text(encoding="utf-8")
     assert page.count("<!-- bench:") >= least
-    assert module.filled(page) == page, "run scripts/make_performance.py"
+    assert performance.filled(page) == page, "run scripts/make_performance.py"
 
 
 def test_what_stays_slow_is_printed_with_what_its_operators_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    module = script("make_performance")
     counts = {
         "moved": {"batch": 5.1, "slow": 27.3},
         "operators": {"batch": 3, "slow": 70},
         "flops": {"batch": 0.0, "slow": 160.6},
     }
-    monkeypatch.setattr(module, "_data", lambda name: counts if name.endswith("-fp32") else {})
-    head, *rows = module.reasons({"maps, fp32": ["`slow`"], "maps, bf16": ["`slow`"]})
+    monkeypatch.setattr(performance, "_data", lambda name: counts if name.endswith("-fp32") else {})
+    head, *rows = performance.reasons({"maps, fp32": ["`slow`"], "maps, bf16": ["`slow`"]})
     assert "passes" in head
     assert rows == ["| batch | maps, fp32 | 5 | 3 | 0 |", "| slow | maps, fp32 | 27 | 70 | 161 |"]
-    monkeypatch.setattr(module, "_data", lambda name: {})  # a record from before anything was counted
-    assert not list(module.reasons({"maps, fp32": ["`slow`"]}))
+    monkeypatch.setattr(performance, "_data", lambda name: {})  # a record from before anything was counted
+    assert not list(performance.reasons({"maps, fp32": ["`slow`"]}))

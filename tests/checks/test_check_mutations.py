@@ -6,7 +6,9 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import mutate_norms
 import pytest
+from norm_mutations import MUTATIONS
 
 from normexp.config import options
 
@@ -14,35 +16,25 @@ ROOT = Path(__file__).parents[2]
 SCRIPTS = ROOT / "scripts"
 
 
-@pytest.fixture
-def mutations(monkeypatch):
-    monkeypatch.syspath_prepend(SCRIPTS)
-    from norm_mutations import MUTATIONS
-
-    return MUTATIONS
+def test_mutations_are_of_every_scheme():
+    assert set(MUTATIONS) == set(options("norm"))
+    assert min(len(each) for each in MUTATIONS.values()) >= 3
 
 
-def test_mutations_are_of_every_scheme(mutations):
-    assert set(mutations) == set(options("norm"))
-    assert min(len(each) for each in mutations.values()) >= 3
-
-
-def test_mutations_still_apply(mutations):
-    for scheme, each in mutations.items():
+def test_mutations_still_apply():
+    for scheme, each in MUTATIONS.items():
         for file, old, new, breaks in each:
             count = (ROOT / "normexp" / "norms" / file).read_text().count(old)
             assert count == 1, f"{scheme}: {breaks}: {file} holds the old text {count} times"
             assert new != old
 
 
-def test_page_of_the_documentation_is_what_the_script_prints_of_all_mutations(mutations):
-    from mutate_norms import ROW, table
-
+def test_page_of_the_documentation_is_what_the_script_prints_of_all_mutations():
     page = (ROOT / "docs" / "mutants.md").read_text()
-    rows = [(scheme, breaks) for scheme, breaks, *_ in ROW.findall(page)]
-    assert rows == [(scheme, mutation.breaks) for scheme in sorted(mutations) for mutation in mutations[scheme]]
+    rows = [(scheme, breaks) for scheme, breaks, *_ in mutate_norms.ROW.findall(page)]
+    assert rows == [(scheme, mutation.breaks) for scheme in sorted(MUTATIONS) for mutation in MUTATIONS[scheme]]
     assert f"\n{len(rows)} of {len(rows)} are noticed.\n" in page
-    assert page == table([], page)
+    assert page == mutate_norms.table([], page)
 
 
 def test_page_of_the_documentation_names_tests_that_there_are():
@@ -53,12 +45,10 @@ def test_page_of_the_documentation_names_tests_that_there_are():
     assert [(file, test) for file, test in named if f"def {test}(" not in texts[file]] == []
 
 
-def test_rows_of_schemes_that_were_not_tried_stay_as_they_are(mutations, monkeypatch):
-    import mutate_norms
-
+def test_rows_of_schemes_that_were_not_tried_stay_as_they_are(monkeypatch):
     def page_of(scheme, verdict, commit, before=""):
         monkeypatch.setattr(mutate_norms, "commit", lambda: commit)
-        outcome = mutate_norms.Outcome(scheme, mutations[scheme][0], verdict, verdict.startswith("killed"))
+        outcome = mutate_norms.Outcome(scheme, MUTATIONS[scheme][0], verdict, verdict.startswith("killed"))
         return mutate_norms.table([outcome], before)
 
     page = page_of("layer", "killed by a", "1234abcd")
@@ -70,8 +60,8 @@ def test_rows_of_schemes_that_were_not_tried_stay_as_they_are(mutations, monkeyp
     assert "\n1 of 2 are noticed.\n" in page
 
 
-def test_mutations_have_names_of_their_own(mutations):
-    for scheme, each in mutations.items():
+def test_mutations_have_names_of_their_own():
+    for scheme, each in MUTATIONS.items():
         names = Counter(mutation.breaks for mutation in each)
         assert names.most_common(1)[0][1] == 1, (scheme, names.most_common(1))
 

@@ -1,23 +1,17 @@
 """Every planted fault is named with its layer; a healthy network has none."""
 
 import copy
-import sys
-from pathlib import Path
 
+import planted_faults
 import pytest
 import torch
 from networks_to_diagnose import SMALL, kinds, small
+from planted_faults import FAULTS, NAMES, found, healthy, verdict
 from torch import nn
 
 from normexp.diagnosis import repair
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import normalizations
-
-SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
-sys.path.append(str(SCRIPTS))
-
-import planted_faults  # noqa: E402
-from planted_faults import FAULTS, NAMES, found, healthy, verdict  # noqa: E402
 
 QUICK = (  # seconds each; the others of docs/diagnose.md take minutes
     "torchvision resnet18",

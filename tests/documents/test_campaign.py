@@ -1,19 +1,14 @@
 """docs/campaign.md tells what the committed records cost and what is declared without them."""
 
-import importlib.util
 import json
 from dataclasses import replace
 
+import make_campaign as campaign
 import pytest
 
 from normexp.experiments.load import read
 from normexp.experiments.selection import choice_path
 from normexp.records.archive import packed
-from tests.documents.evidence import TOP
-
-spec = importlib.util.spec_from_file_location("make_campaign", TOP / "scripts" / "make_campaign.py")
-campaign = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(campaign)
 
 
 @pytest.mark.slow

@@ -1,16 +1,13 @@
 """docs/drift.md is what results/drift.csv makes, and that table has every experiment with records."""
 
-import importlib.util
 from pathlib import Path
+
+import make_drift as drift
 
 from normexp.config.options import load_yaml
 from normexp.experiments.verify.drift_table import read_table
 from normexp.report.named import recorded
 from tests.documents.evidence import RESULTS, TOP
-
-spec = importlib.util.spec_from_file_location("make_drift", TOP / "scripts" / "make_drift.py")
-drift = importlib.util.module_from_spec(spec)
-spec.loader.exec_module(drift)
 
 
 def test_the_page_is_that_of_the_table():

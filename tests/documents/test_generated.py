@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sources_document import page
 
 from normexp.evidence.audit import cited
 from normexp.evidence.sensitivity import FEWEST
@@ -18,7 +19,7 @@ from normexp.report.judged import read_reports, records_alone
 from normexp.report.ledger import LEDGER
 from normexp.report.links import markdown_links
 from normexp.report.named import recorded
-from normexp.report.sources import entries, page, summary
+from normexp.report.sources import entries, summary
 from tests.documents.evidence import RESULTS, TOP
 
 FOLDERS = recorded([f"results_dir={RESULTS}"])

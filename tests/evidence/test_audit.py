@@ -3,11 +3,11 @@
 from collections import Counter
 
 import pytest
+from sources_document import is_from, page, quoted_results, slips
 
 from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
 from normexp.report.judged import Report
-from normexp.report.sentences import is_from
-from normexp.report.sources import Entry, entries, page, quoted_results, ranged, slips, summary
+from normexp.report.sources import Entry, entries, ranged, summary
 
 CASES = [
     ("0.209", 0.20869, CORRECT),

@@ -3,7 +3,6 @@
 The properties are those of scripts/network_checks.py, by which docs/convert.md is written.
 """
 
-import sys
 from functools import lru_cache
 from pathlib import Path
 
@@ -16,7 +15,7 @@ from normexp.norms.convert import convert
 from normexp.norms.fold import fold
 
 pytest.importorskip("timm")
-sys.path.insert(0, str(Path(__file__).parents[2] / "scripts"))
+
 import network_checks
 from convert_document import document, verdict
 from make_convert_table import NAMES, PAIRS, read, schemes

@@ -4,14 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import laws_document
 import pytest
 from in_process import InProcess
+from laws_document import document
 
 from normexp.errors import UserError
 from normexp.experiments.load import laws, read
-from normexp.report import laws_document, reproduce
+from normexp.report import reproduce
 from normexp.report.laws import page, read_laws
-from normexp.report.laws_document import document
 from normexp.report.ledger import laws_page
 
 RESULTS = Path(__file__).parents[2] / "results"

@@ -36,7 +36,7 @@ def show(arguments: argparse.Namespace) -> int:
             width = 24 if kind == "experiments" else 22
             print(_fitting(f"  {each['name']:{width}} ", f"{each['about']}  [{each['source'] or '-'}]", width + 3))
             if kind == "experiments":
-                print(_fitting("", _needs(each["name"]), width + 3))
+                print(_fitting("", each["needs"], width + 3))
     return 0
 
 
@@ -74,7 +74,7 @@ def _unknown(what: str) -> UserError:
 
 
 def _of_kind(kind: str) -> list[dict[str, str]]:
-    """Return name, one line and source of every option, or experiment."""
+    """Return name, one line and source of every option, or experiment; of experiments what they need, too."""
     if kind == "experiments":
         return [_experiment(name) for name in options("experiment")]
     return [_option(LISTS[kind], name) for name in options(LISTS[kind])]
@@ -87,7 +87,8 @@ def _option(group: str, name: str) -> dict[str, str]:
 
 def _experiment(name: str) -> dict[str, str]:
     about = option("experiment", name)
-    return {"name": name, "about": about["title"], "source": f"{about['paper']}, {about['item']}"}
+    source = f"{about['paper']}, {about['item']}"
+    return {"name": name, "about": about["title"], "source": source, "needs": _needs(name)}
 
 
 def _needs(name: str) -> str:

@@ -182,5 +182,5 @@ def serve(path: str, threads: int, via: str = "") -> int:
     member = SweepWorker(sweep, Worker(threads), via or slurm_job())
     with stop_signals(member.stop, PREEMPTED):
         trained = member.serve()
-    logger.info(f"every one of {len(sweep)} runs has ended; {trained} of them here")
+    logger.info(f"every one of {len(sweep)} runs has ended; {trained} were trained here")
     return 0

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from normexp.config.extras import need_extra
 from normexp.config.text import as_argument
 from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import FINISHED
 from normexp.records.files import no_room
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.executors.base import Executor
-from normexp.sweeps.executors.settings import GROUP, Settings, checked
+from normexp.sweeps.executors.settings import Settings, checked
 from normexp.sweeps.progress import SweepProgress, sweep_progress
 from normexp.sweeps.shared import PLAN, CellToTrain, Pace, SharedSweep, forget_plan, shared_sweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
@@ -55,7 +54,6 @@ class Sharing:
             raise UserError(f"stack={self.stack}: trains on this machine, without executor=")
         if force:
             raise UserError("--force trains on this machine, without executor=")
-        need_extra(GROUP, self.settings.name)
         if self.is_elsewhere:
             executor(self.settings, []).check()
         if self.jobs is not None and (self.is_elsewhere or self.settings["workers"] is not None):
@@ -121,10 +119,10 @@ def run_shared(
         return follow(sweep, engine, stops=False, workers=workers)
     is_new = not (sweep.path / PLAN).exists()
     sweep = write_plan(cells, results, Pace(settings["heartbeat"], settings["takeover"]))
-    if settings.name == "slurm" and settings["print_script"]:
-        raise _printed(sweep, settings)
     if failed := sweep.retry_failed({number for number, cell in enumerate(cells) if cell.state not in FINISHED}):
         logger.info(f"{failed} runs that failed, or whose record is lost, are tried again")
+    if settings.name == "slurm" and settings["print_script"]:
+        raise _printed(sweep, settings)
     try:
         logger.info(f"{sweep.path}: {engine.start(sweep)}")
     except UserError:

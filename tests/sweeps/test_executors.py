@@ -134,6 +134,21 @@ def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monk
     assert not results.exists()
 
 
+def test_printed_script_needs_no_submitit_and_opens_what_failed_to_its_workers(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.config.extras.find_spec", lambda _: None)
+    words = (*TINY, f"results_dir={results}", "seed=0,1", "executor=slurm", "executor.print_script=true")
+    status, script, stderr = cli("sweep", *words)
+    assert (status, script.splitlines()[0]) == (0, "#!/bin/bash"), stderr
+    (path,) = (results / ".sweeps").iterdir()
+    sweep = SharedSweep(path)
+    with monkeypatch.context() as patch:
+        patch.setattr(InProcess, "request", lambda *_: {"status": "failed", "cause": "no memory"})
+        SweepWorker(sweep, InProcess(1)).serve()
+    assert [sweep.states(0)[cell].end for cell in (0, 1)] == ["failed"] * 2
+    assert "2 runs that failed, or whose record is lost, are tried again" in cli("sweep", *words)[2]
+    assert all(sweep.states(0)[cell].is_free for cell in (0, 1))
+
+
 def test_slurm_without_sbatch_is_refused(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.shutil, "which", lambda _: None)

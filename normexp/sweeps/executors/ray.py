@@ -17,10 +17,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from normexp.config.extras import need_extra
 from normexp.errors import Interrupted, UserError
 from normexp.sweeps.executors.base import last_line
 from normexp.sweeps.executors.local import start_in_background
-from normexp.sweeps.executors.settings import Settings, checked
+from normexp.sweeps.executors.settings import GROUP, Settings, checked
 from normexp.sweeps.shared import SharedSweep
 
 LOG = "ray.log"
@@ -42,6 +43,7 @@ class RayExecutor:
         self.background: subprocess.Popen[bytes] | None = None
 
     def check(self) -> None:
+        need_extra(GROUP, self.settings.name)
         check_reachable(self.settings["address"])
 
     def start(self, sweep: SharedSweep) -> str:

@@ -17,11 +17,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from normexp.config.extras import need_extra
 from normexp.config.text import shortened
 from normexp.errors import UserError
 from normexp.records.files import read_json, write_atomically
 from normexp.sweeps.executors.base import last_line, worker_command
-from normexp.sweeps.executors.settings import Settings
+from normexp.sweeps.executors.settings import GROUP, Settings
 from normexp.sweeps.shared import SharedSweep
 
 LEAD = 60  # seconds before the end of its time at which a worker is told
@@ -61,6 +62,7 @@ class SlurmExecutor:
             )
         if self.settings["print_script"]:
             return
+        need_extra(GROUP, self.settings.name)
         if shutil.which("sbatch") is None:
             raise UserError(
                 "executor=slurm: no sbatch on this machine; submit from a login node, or take "

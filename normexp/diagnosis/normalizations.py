@@ -60,11 +60,13 @@ class Moments:
 
     Args:
         count: values per channel.
-        halves: the same of the examples in even and in odd places, where that is asked for.
+        examples: how many were added.
+        halves: the same of the examples in even and in odd places of all, where that is asked for.
         calls: the same of the second call in a pass, of the third, and so on; there is mostly one call.
     """
 
     count: int = 0
+    examples: int = 0
     mean: Tensor | float = 0.0
     squares: Tensor | float = 0.0
     shape: tuple[int, ...] = ()
@@ -73,8 +75,13 @@ class Moments:
 
     def add(self, x: Tensor) -> None:
         """Add values (N, C, *)."""
-        for first, half in enumerate(self.halves[: len(x)]):
-            half.add(x[first::2])
+        for which, half in enumerate(self.halves):
+            if len(part := x[(which + self.examples) % 2 :: 2]):
+                half.add(part)
+        self.examples += len(x)
+        self._add(x)
+
+    def _add(self, x: Tensor) -> None:
         rows = x.detach().movedim(1, 0).flatten(1).double() if x.dim() > 1 else x.detach()[None].double()
         count, mean = rows.shape[1], rows.mean(1)
         squares = (rows - mean[:, None]).square().sum(1)
@@ -94,14 +101,8 @@ class Moments:
 class InstanceMoments(Moments):
     """The same for instance normalization: averages over examples of what each has, as its running estimates are."""
 
-    examples: int = 0
-
-    def add(self, x: Tensor) -> None:
-        """Add values (N, C, *)."""
-        for first, half in enumerate(self.halves[: len(x)]):
-            half.add(x[first::2])
+    def _add(self, x: Tensor) -> None:
         rows = x.detach().flatten(2).double()
-        self.examples += len(x)
         variance = rows.var(2, correction=min(1, rows.shape[2] - 1))
         self.mean = self.mean + (rows.mean(2) - self.mean).sum(0) / self.examples
         self.squares = self.squares + variance.sum(0)

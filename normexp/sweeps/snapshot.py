@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.records import RunDirectory, printable
+from normexp.records import FINISHED, RunDirectory, printable
 from normexp.records.parsing import json_object
-from normexp.sweeps.protocol import Observer, beat_name
+from normexp.sweeps.protocol import CellState, Observer, beat_name
 from normexp.sweeps.shared import SharedSweep
 
 
@@ -98,7 +98,7 @@ class Snapshot:
 
 
 class SweepView:
-    """Looks at a shared sweep again and again; blocks whose cells have all ended are listed once."""
+    """Looks at a shared sweep again and again; blocks whose cells all have their results are listed once."""
 
     def __init__(self, sweep: SharedSweep) -> None:
         self.sweep = sweep
@@ -112,16 +112,24 @@ class SweepView:
         held = 0
         for block in list(self._open):
             states = self.sweep.states(block)
-            self.ended |= {cell: state.end for cell, state in states.items() if state.end}
+            self._note(states)
             held += sum(state.is_held for state in states.values())
-            if all(state.end for state in states.values()):
+            if all(state.end in FINISHED for state in states.values()):
                 self._open.remove(block)
         counts = Counter(self.ended.values())
         counts["held"] = held
         counts["free"] = len(self.sweep) - len(self.ended) - held
         workers = list(self._workers())
-        abandoned = bool(self._open) and all(worker.silent for worker in workers)
+        abandoned = not self.is_ended() and all(worker.silent for worker in workers)
         return Snapshot(counts, workers, self._failures(), abandoned=abandoned)
+
+    def _note(self, states: Mapping[int, CellState]) -> None:
+        """Note which cells have ended; one that failed may have been opened again."""
+        for cell, state in states.items():
+            if state.end:
+                self.ended[cell] = state.end
+            elif self.ended.pop(cell, None):
+                self._causes.pop(cell, None)
 
     @property
     def title(self) -> str:
@@ -141,7 +149,7 @@ class SweepView:
         return {self.sweep.name(cell): self._causes[cell] for cell in failed}
 
     def is_ended(self) -> bool:
-        return not self._open
+        return len(self.ended) == len(self.sweep)
 
     def _workers(self) -> Iterator[WorkerView]:
         for name in self.sweep.folder.workers():

@@ -29,6 +29,16 @@ def test_recalibrated_estimates_are_those_of_all_the_data():
     torch.testing.assert_close(model[1].running_var, entering.var(1))
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 32])
+@pytest.mark.parametrize("layer", [nn.BatchNorm2d(3).double(), nn.InstanceNorm2d(3)])
+def test_halves_of_the_examples_are_the_same_in_batches_of_any_size(layer, size):
+    data = torch.randn(65, 3, 2, 2, dtype=torch.float64)
+    seen = moments(layer, {"": layer}, list(data.split(size)), halves=True)[""]
+    for first, half in enumerate(seen.halves):
+        assert half.examples == 33 - first
+        torch.testing.assert_close(half.mean, data[first::2].mean((0, 2, 3)))
+
+
 class Again(nn.Module):
     """Calls its layer for what it has made before, as networks do that share their weights over depth or time."""
 

@@ -93,6 +93,19 @@ def test_watch_names_what_failed_and_why(results, capsys):
     assert f"failed: {name}: RuntimeError" in drawn(SweepView(sweep))
 
 
+def test_what_failed_and_is_tried_again_is_counted_once(results):
+    sweep = shared(results, "seed=0")
+    view, worker = SweepView(sweep), SweepWorker(sweep, InProcess(1))
+    carry_out(end(next(worker.claims()), "failed", "no memory"), sweep.folder)
+    assert (view.snapshot().counts, view.is_ended()) == ({"failed": 1, "held": 0, "free": 0}, True)
+    sweep.retry_failed()
+    claim = next(worker.claims())
+    again = view.snapshot()
+    assert (again.counts, again.failures, view.is_ended()) == ({"held": 1, "free": 0}, {}, False)
+    carry_out(end(claim, "failed", "no space"), sweep.folder)
+    assert list(view.snapshot().failures.values()) == ["no space"]
+
+
 def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
     sweep = shared(results, "seed=0")
     worker = SweepWorker(sweep, InProcess(1))

@@ -435,15 +435,15 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "rms.py",
         (
             "the mean is subtracted",
-            "        scale = (mean_square(x)",
-            "        x = x - x.mean(1, keepdim=True)\n        scale = (mean_square(x)",
+            "        scale = (mean_square(wide)",
+            "        wide = wide - wide.mean(1, keepdim=True)\n        scale = (mean_square(wide)",
         ),
         (
             "eps outside the root",
             ".mean(1, keepdim=True) + self.eps).rsqrt()",
             ".mean(1, keepdim=True)).sqrt().add(self.eps).reciprocal()",
         ),
-        ("no gradient through the root mean square", "mean_square(x)", "mean_square(x).detach()"),
+        ("no gradient through the root mean square", "mean_square(wide)", "mean_square(wide).detach()"),
         ("sum for mean", ".mean(1, keepdim=True)", ".sum(1, keepdim=True)"),
         ("each channel by itself", ".mean(1, keepdim=True)", ""),
         ("the gain is left out", "else scale * self.weight", "else scale.expand(-1, x.shape[1])"),
@@ -625,7 +625,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("mean for sum", ".sum(1, keepdim=True) * num_positions(x)", ".mean(1, keepdim=True) * num_positions(x)"),
         ("positions are forgotten", " * num_positions(x)", ""),
         ("the gain starts at 1", "math.sqrt(num_features)", "1.0"),
-        ("no gradient through the length", "mean_square(x).sum", "mean_square(x).detach().sum"),
+        ("no gradient through the length", "mean_square(wide).sum", "mean_square(wide).detach().sum"),
         ("eps outside the root", "(squares + self.eps).rsqrt()", "(squares.sqrt() + self.eps).reciprocal()"),
     ),
     "ssnorm": of(
@@ -641,7 +641,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.gain = nn.Parameter(torch.tensor(1.0))",
             'self.register_buffer("gain", torch.tensor(1.0))',
         ),
-        ("no gradient through the root mean square", "mean_square(x)", "mean_square(x).detach()"),
+        ("no gradient through the root mean square", "mean_square(wide)", "mean_square(wide).detach()"),
     ),
     "dynamic_tanh": of(
         "dynamic_tanh.py",

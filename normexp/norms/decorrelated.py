@@ -143,8 +143,8 @@ class Whitening(PerChannel):
         count = x.numel() // x.shape[1]
         if count <= self.group_size:
             raise ValueError(
-                f"whitening {self.group_size} channels needs more than {self.group_size} values per channel, at least "
-                f"more than one value, in training (lower norm.group_size), input has shape {tuple(x.shape)}"
+                f"whitening {self.group_size} channels needs more than {self.group_size} values per channel "
+                f"in training (lower norm.group_size), input has shape {tuple(x.shape)}"
             )
         plain = kept_by_others() or not torch.is_grad_enabled()
         x = at_least_float32(x) if plain or self.affine else x  # what comes next rounds

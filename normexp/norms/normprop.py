@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, Site, Step, TimeStep, num_outputs, output_dim, weight_layers
-from normexp.norms.kernels.gaussian import activation_moments, maximum_moments
+from normexp.norms.kernels.gaussian import activation_moments, maximum_moments, nodes
 from normexp.norms.options import one_of, positive
 
-RELU_GAIN = 1.21  # as printed: the root of pi / (pi - 1) = 1.4669, by which a ReLU layer scales gradients
+# The root of pi / (pi - 1) = 1.4669, by which a ReLU layer scales gradients, as the second author's code has it.
+RELU_GAIN = 1.21
 MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
 AVERAGES = (nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 
@@ -102,7 +103,7 @@ def recurrent_std(site: Site, gain: float) -> float:
 
     Var c = Var[tanh g] E[s(i)^2] / (1 - E[s(f)^2]) and, with c divided by its deviation, Var h = Var[tanh z]
     E[s(o)^2], z ~ N(0, 1), in an LSTM; Var h = Var[tanh a] in an RNN. In a GRU the update gate mixes h as i and f
-    mix c, but they sum to 1 and have equal second moments; its candidate has variance gain^2 (1 + E[s(r)^2]).
+    mix c, but they sum to 1 and have equal second moments; its candidate has variance gain^2 (1 + s(r)^2) given r.
     """
     gates = math.sqrt(2) * gain
     gate = second_moment(nn.Sigmoid(), gates)
@@ -110,8 +111,15 @@ def recurrent_std(site: Site, gain: float) -> float:
         return math.sqrt(second_moment(nn.Tanh(), 1.0) * gate)
     if site == "rnn":
         return math.sqrt(second_moment(nn.Tanh(), gates))
-    new = gates if site == "memory" else gain * math.sqrt(1 + gate)
-    return math.sqrt(second_moment(nn.Tanh(), new) * gate / (1 - gate))
+    new = second_moment(nn.Tanh(), gates) if site == "memory" else candidate_moment(gain)
+    return math.sqrt(new * gate / (1 - gate))
+
+
+def candidate_moment(gain: float) -> float:
+    """Return the second moment of a GRU's candidate, E[tanh(a + s(r) b)^2], a, b ~ N(0, gain^2), r ~ N(0, 2 gain^2)."""
+    y, density = nodes()
+    std = gain * (1 + (math.sqrt(2) * gain * y).sigmoid().square()).sqrt()  # given r
+    return float(density @ (std[:, None] * y).tanh().square() @ density)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -149,11 +157,11 @@ class NormProp(Norm):
         ValueError: for a nonlinearity that does not act element by element; for a pooling layer that returns indices
             too, unless correct_pooling=false; for a transposed convolution in several groups.
 
-    Source: Arpit, Zhou, Kota & Govindaraju 2016, arXiv:1603.01431; the first author's slides (formulae, c1, c2,
-    1.21); code of the second author (`jacobian: weight`); projection after every iteration: the authors'
-    rebuttal at ICML. gamma starts at 1/1.21, the slides' constant, so that a unit's Jacobian starts at 1. In recurrent
-    networks: Laurent, Ballas & Vincent, "Recurrent Normalization Propagation", with the variance
-    gamma_x^2 + gamma_h^2 of their equations 22 and 23 (their 9 and 10 use another).
+    Source: Arpit, Zhou, Kota & Govindaraju 2016, arXiv:1603.01431; the first author's slides (formulae, c1, c2, 1.2 for
+    the factor); code of the second author (1.21, `jacobian: weight`); projection after every iteration: the authors'
+    rebuttal at ICML. gamma starts at 1/1.21, so that a unit's Jacobian starts at 1. In recurrent networks: Laurent,
+    Ballas & Vincent, "Recurrent Normalization Propagation", with the variance gamma_x^2 + gamma_h^2 of their
+    equations 22 and 23 (their 9 and 10 use another).
     Differs: the paper takes inputs standardized once, with the training set's mean and deviation per feature:
     inputs=standardize inputs.per=feature. The code corrects no pooling.
     """

@@ -128,7 +128,7 @@ class RecurrentBatchNorm(Norm):
     Raises:
         ValueError: in training, if the batch holds one value per channel, at time step 0; for less than one step.
 
-    Source: Cooijmans et al. 2017, arXiv:1603.09025, equations 6 to 9, section 4 for the gain.
+    Source: Cooijmans et al. 2017, arXiv:1603.09025, section 3, section 4 for the gain.
     Differs: one batch of 5,000 examples is looked at, by the authors' code several; the variance is unbiased as in
     torch, there biased.
     """

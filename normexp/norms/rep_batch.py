@@ -60,7 +60,7 @@ class ProgressiveBatchNorm(ReparametrizedBatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         layer = group_norm(input, 1, self.layer_weight, self.layer_bias, self.eps)
-        part = self.steps_left / self.layer_steps
+        part = self.steps_left.to(self.layer_weight.dtype) / self.layer_steps
         return (part * layer + (1 - part) * super().forward(input)).to(input.dtype)
 
     @torch.no_grad()

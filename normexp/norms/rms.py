@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.by_sample import of_one_size, pays
-from normexp.norms.kernels.moments import mean_square, scaled
+from normexp.norms.kernels.moments import mean_square, scaled, wide_vectors
 from normexp.norms.options import positive
 
 
@@ -27,9 +27,10 @@ class RootMeanSquare(PerChannel):
     def forward(self, x: Tensor) -> Tensor:
         if pays(x):
             return of_one_size(x, self.weight, self.eps)
-        scale = (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
+        wide = wide_vectors(x)
+        scale = (mean_square(wide).mean(1, keepdim=True) + self.eps).rsqrt()
         scale = scale.expand(-1, x.shape[1]) if self.weight is None else scale * self.weight
-        return scaled(x, scale)
+        return scaled(wide, scale).to(x.dtype)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm
 from normexp.norms.kernels.by_sample import of_one_size, pays
 from normexp.norms.kernels.layout import num_positions
-from normexp.norms.kernels.moments import mean_square, scaled
+from normexp.norms.kernels.moments import mean_square, scaled, wide_vectors
 from normexp.norms.options import positive
 
 
@@ -28,9 +28,10 @@ class OneLength(nn.Module):
         if pays(x):
             count = x[:1].numel()
             return of_one_size(x, (self.gain / math.sqrt(count)).expand(x.shape[1]), self.eps / count)
-        squares = mean_square(x).sum(1, keepdim=True) * num_positions(x)
+        wide = wide_vectors(x)
+        squares = mean_square(wide).sum(1, keepdim=True) * num_positions(x)
         scale = (self.gain * (squares + self.eps).rsqrt()).expand(-1, x.shape[1])
-        return scaled(x, scale)
+        return scaled(wide, scale).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}"

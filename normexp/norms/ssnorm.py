@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.by_sample import of_one_size, pays
-from normexp.norms.kernels.moments import mean_square, scaled
+from normexp.norms.kernels.moments import mean_square, scaled, wide_vectors
 from normexp.norms.options import positive
 
 
@@ -25,8 +25,9 @@ class SingleScale(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         if pays(x):
             return of_one_size(x, self.gain.expand(x.shape[1]), self.eps)
-        scale = self.gain * (mean_square(x).mean(1, keepdim=True) + self.eps).rsqrt()
-        return scaled(x, scale.expand(-1, x.shape[1]))
+        wide = wide_vectors(x)
+        scale = self.gain * (mean_square(wide).mean(1, keepdim=True) + self.eps).rsqrt()
+        return scaled(wide, scale.expand(-1, x.shape[1])).to(x.dtype)
 
     def extra_repr(self) -> str:
         return f"{self.num_features}, eps={self.eps}"

@@ -38,7 +38,7 @@ class Jacobian(Probe):
     Raises: UserError for a network that reads words or characters by their numbers: these have no derivative.
 
     Source: Arpit et al. 2016, arXiv:1603.01431: J J^T of a ReLU layer is near pi / (pi - 1) = 1.47 times the
-    identity, singular values near 1.21 [from the first author's slides].
+    identity, singular values near 1.2 [from the first author's slides].
     """
 
     count: int = 8

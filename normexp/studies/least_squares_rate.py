@@ -27,7 +27,7 @@ class LeastSquaresRate(Study):
     least-squares minimum, which is what the loss has to become whatever `rate` is; `steps` is when the excess was
     first below a millionth of the first one, all updates + 1 where it never was. `length` is sqrt(w'Hw) at the end.
 
-    Why any rate works: the gradient is orthogonal to w, so w only grows, by rate^2 ||gradient||^2; the rate that
+    Why any rate works: the gradient is orthogonal to w, so ||w||^2 only grows, by rate^2 ||gradient||^2; the rate that
     counts, rate / w'Hw, falls until it is below what the curvature allows, and w stays finite as the gradient vanishes.
     After one step at a large rate w is of the order of the rate, so that the rate that counts is of order 1 / rate.
 

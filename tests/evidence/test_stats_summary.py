@@ -32,6 +32,7 @@ def test_equal_values_have_a_spread_of_zero() -> None:
 
 
 def test_spread_of_what_is_too_large_to_square_is_finite() -> None:
+    assert mean([1e308, 1.7e308]) == pytest.approx(1.35e308)
     assert standard_deviation([1e301, 3e301]) == pytest.approx(2**0.5 * 1e301)
 
 

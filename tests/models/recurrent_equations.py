@@ -6,6 +6,7 @@ is analytic, so that gradients by the complex step are exact (see tests/norms/re
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ def mean_square(fn: Callable[[Array], Array], std: float) -> float:
     return float((DENSITY * fn(std * GRID) ** 2).sum())
 
 
+@cache
 def settled_std(site: str, gain: float = 2.0) -> float:
     """Standard deviation of c, or of h in each cell, when gates are N(0, 2 gain^2) and all else has variance 1."""
     gate = mean_square(sigmoid, np.sqrt(2) * gain)
@@ -43,7 +45,8 @@ def settled_std(site: str, gain: float = 2.0) -> float:
         return np.sqrt(mean_square(np.tanh, 1.0) * gate)
     if site == "rnn":
         return np.sqrt(mean_square(np.tanh, np.sqrt(2) * gain))
-    candidate = mean_square(np.tanh, gain * np.sqrt(1 + gate))  # v = v E[s(z)^2] + E[(1 - s(z))^2] E[n^2]
+    given_r = [mean_square(np.tanh, gain * np.sqrt(1 + sigmoid(np.sqrt(2) * gain * r) ** 2)) for r in GRID[::20]]
+    candidate = 20 * float(DENSITY[::20] @ given_r)  # v = v E[s(z)^2] + E[(1 - s(z))^2] E[n^2]
     return np.sqrt(candidate * gate / (1 - gate))
 
 

@@ -1,5 +1,7 @@
 """The shared pieces of schemes that torch has no kernel for: moments, and functions that are run again."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -12,6 +14,8 @@ from normexp.norms.kernels.recompute import recomputed
 from normexp.norms.layer import LayerNorm
 from normexp.norms.positional import PositionalNorm
 from normexp.norms.rms import RMSNorm
+from normexp.norms.scale_norm import ScaleNorm
+from normexp.norms.ssnorm import SSNorm
 
 SHAPES = [(4, 3), (4, 3, 1, 1), (4, 3, 5), (4, 3, 5, 2), (2, 3, 4, 2, 3)]
 
@@ -112,3 +116,14 @@ def test_scaled_maps_in_half_precision_are_rounded_once(memory_format, monkeypat
     assert torch.equal(of_x, (grad.float() * scale[..., None, None]).bfloat16())
     torch.testing.assert_close(of_scale, (grad.float() * x.float()).sum([2, 3]))
     assert y.stride() == of_x.stride() == x.stride()
+
+
+@pytest.mark.parametrize("norm", [RMSNorm(), ScaleNorm(), SSNorm(), LayerNorm()])
+def test_gradients_of_vectors_in_half_precision_are_rounded_once(norm):
+    module, x = norm.normalization(16), torch.randn(64, 16).bfloat16()
+    exact, grad = copy.deepcopy(module).double(), torch.randn(64, 16).bfloat16()
+    (found,), (expected,) = (
+        torch.autograd.grad(net(data), data, grad.to(data.dtype))
+        for net, data in ((module, x.requires_grad_()), (exact, x.detach().double().requires_grad_()))
+    )
+    assert (found - expected).square().mean() < (2**-9 * 0.9) ** 2 * expected.square().mean()

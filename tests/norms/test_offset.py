@@ -1,11 +1,11 @@
-"""Batch statistics in channels_last where means are far above deviations, over as many values as a batch has."""
+"""Batch statistics in channels_last, and of many rows, where means are far above deviations."""
 
 import copy
 
 import pytest
 import torch
 
-from normexp.norms import BatchNorm, BatchRenorm, GhostBatchNorm, RecurrentBatchNorm, RepBatchNorm
+from normexp.norms import BatchNorm, BatchRenorm, GhostBatchNorm, Norm, RecurrentBatchNorm, RepBatchNorm
 from normexp.norms.kernels import batched
 from normexp.norms.kernels.batched import shifted_statistics
 
@@ -32,7 +32,8 @@ def batch(offset: float, dtype: torch.dtype = torch.float32, side: int = 32) -> 
 def trained(module: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return output and gradient of the second of two equal batches: by then the estimates have seen one."""
     torch.manual_seed(1)
-    grad = torch.randn(x.shape).to(x.dtype).contiguous(memory_format=torch.channels_last)
+    grad = torch.randn(x.shape).to(x.dtype)
+    grad = grad.contiguous(memory_format=torch.channels_last) if x.dim() == 4 else grad
     for _ in range(2):
         x = x.detach().requires_grad_()
         y = module(x)
@@ -44,7 +45,18 @@ def trained(module: torch.nn.Module, x: torch.Tensor) -> tuple[torch.Tensor, tor
 @pytest.mark.parametrize("offset", OFFSETS)
 @pytest.mark.parametrize("kind", SCHEMES)
 def test_channels_last_is_accurate_at_an_offset(kind, offset):
-    module, x = SCHEMES[kind].normalization(2), batch(offset)
+    check(kind, SCHEMES[kind], batch(offset), offset)
+
+
+@pytest.mark.parametrize("offset", OFFSETS)
+@pytest.mark.parametrize("kind", SCHEMES)
+def test_many_rows_are_accurate_at_an_offset(kind, offset):
+    norm = GhostBatchNorm(chunk_size=2**12) if kind == "ghost" else SCHEMES[kind]
+    check(kind, norm, batch(offset, side=8).movedim(1, -1).reshape(-1, 2).contiguous(), offset)
+
+
+def check(kind: str, norm: Norm, x: torch.Tensor, offset: float) -> None:
+    module = norm.normalization(2)
     exact = copy.deepcopy(module).double()
     (y, grad), (expected, slope) = trained(module, x), trained(exact, x.double())
     share = 4e-7 * offset if kind == "rep" else 0.0  # it passes x on, whose own rounding that is

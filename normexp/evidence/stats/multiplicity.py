@@ -31,7 +31,7 @@ def holm_confidence(p_values: Sequence[float]) -> list[float]:
     """
     order = _order(p_values)
     levels = [LEVEL / (len(order) - rank) for rank in range(len(order))]
-    below = [p_values[i] <= level for i, level in zip(order, levels, strict=True)]
+    below = [p_values[i] < level for i, level in zip(order, levels, strict=True)]
     stop = below.index(False) if False in below else len(order)
     confidence = [math.nan] * len(order)
     for rank, i in enumerate(order):

@@ -10,7 +10,10 @@ import numpy as np
 
 def mean(values: Sequence[float]) -> float:
     """Return the arithmetic mean; NaN of nothing. Non-finite values count, so they show."""
-    return float(np.mean(values)) if len(values) else float("nan")
+    if not len(values):
+        return math.nan
+    unit = unit_of_squares(values)  # of which the sum of many does not overflow either
+    return unit * float(np.mean(np.array(values) / unit))
 
 
 def standard_deviation(values: Sequence[float]) -> float:

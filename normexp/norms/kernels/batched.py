@@ -17,14 +17,16 @@ from normexp.norms.base import at_least_float32
 from normexp.norms.kernels.layout import is_channels_last
 from normexp.norms.kernels.tiles import TILE, kept_by_others
 
-# torch's channels-last kernel on a CPU adds up a channel's values one by one in float32: its mean is off by 1e-7 to
-# 1e-4 of itself, more on larger batches, which is nothing to a deviation of that size, 1 % of one a hundredth of it,
-# and five of one a millionth of it. Above this mean^2/var the statistics are `shifted_statistics`.
+# torch's kernel for channels_last on a CPU, which is that for rows (N, C), too, adds up a channel's values one by one
+# in float32: its mean is off by 1e-7 to 1e-4 of itself, more on larger batches, which is nothing to a deviation of that
+# size, 1 % of one a hundredth of it, and five of one a millionth of it. Above this mean^2/var the statistics are
+# `shifted_statistics`.
 MAX_RATIO = 1e3
 SOME = 64  # values of a channel whose mean is near enough to that of all, or a few more
 # float32 has 24 bits and bfloat16 8: 2^16 values of one size add up exactly, one by one, and twice as many to half a
 # unit in the last place of one. Beyond that every addition may round to the same side.
 EXACT = {torch.bfloat16: 2**17}
+ROWS = 2**11  # of (N, C): of fewer, one by one loses little, and to look would cost more than it does on maps
 
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -92,7 +94,7 @@ def batch_norm(
     momentum: float,
     eps: float,
 ) -> Tensor:
-    """`F.batch_norm` in training, accurate in channels_last too where means are far above deviations.
+    """`F.batch_norm` in training, accurate, too, where means are far above deviations, but for a few rows (N, C).
 
     Where the estimates say so beforehand, the kernel's own statistics are not even computed.
     """
@@ -136,7 +138,7 @@ def is_far(mean: Tensor, rstd: Tensor) -> bool:
 
 @torch.no_grad()
 def shifted_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and biased variance of each channel of x: (N, C, *) in channels_last, as accurate at any offset.
+    """Return mean and biased variance of each channel of x: (N, C, *), the channels last in memory, at any offset.
 
     One pass over x, in parts that stay in the cache, less a mean of some of its values: as fast as torch's kernel.
     """
@@ -155,7 +157,8 @@ def shifted_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
 def adds_one_by_one(x: Tensor) -> bool:
     """Tell whether torch's kernel for this layout adds up a channel's values one by one, more than add up exactly."""
     many = x.numel() > EXACT.get(x.dtype, 0) * x.shape[1]
-    return many and x.is_cpu and not kept_by_others() and is_channels_last(x)
+    in_rows = x.dim() == 2 and len(x) >= ROWS and x.is_contiguous()
+    return many and x.is_cpu and not kept_by_others() and (in_rows or is_channels_last(x))
 
 
 def check_batch(x: Tensor, name: str) -> None:

@@ -105,6 +105,14 @@ def channel_sum(x: Tensor) -> Tensor:
     return x.sum([0, *range(2, x.dim())])
 
 
+def wide_vectors(x: Tensor) -> Tensor:
+    """Return x: (N, C, *) of one position in float32 at least, any other as it is.
+
+    What enters both a statistic and the result gets two gradients: rounded to x's type as their sum, not each.
+    """
+    return at_least_float32(x) if num_positions(x) == 1 else x
+
+
 def scaled(x: Tensor, scale: Tensor) -> Tensor:
     """Return x scale for (N, C) factors, rounded once to x's type; keeps x and the factors."""
     if x.itemsize >= 4 or num_positions(x) == 1:

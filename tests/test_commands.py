@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from normexp.cli.measure_parsers import SUITES
+from normexp.cli.parsers import parsers
 from normexp.data import Cifar10, Mnist, SequentialMnist
 from normexp.data.base import Data
+from normexp.experiments.keys import REPRODUCE
 
 Cli = Callable[..., tuple[int, str, str]]
 
@@ -31,8 +34,8 @@ DOCUMENTS = (
 )
 SHARED = Path(os.environ.get("NORMEXP_SHARED_DATA") or TOP.parent / "shared" / "data")
 BLOCK = re.compile(r"^```(?:\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
-INLINE = re.compile(r"`(normexp run [^`]+)`")
-ANY = re.compile(r"\.\.\.|\bRUN|\bFILE\b|(?<!results/runs/)\bNAME\b")  # what stands for something
+INLINE = re.compile(r"`(normexp [a-z]+ [^`]+)`")
+ANY = re.compile(r"\.\.\.|\[[A-Z-]|\bRUN|\bFILE\b|(?<!results/runs/)\bNAME\b")  # what stands for something
 REAL = {  # file of the text -> real data
     "PATH/TO/MNIST/raw": "MNIST/raw", "cifar-10-python.tar.gz": "cifar10-jpeg75.tar.gz", "housing.csv":
     "california_housing.csv", "real_estate.csv": "real_estate_valuation.csv", "tasks_1-20_v1-2.tar.gz":
@@ -74,7 +77,8 @@ def commands(verb: str) -> list[str]:
     found = []
     for document in DOCUMENTS:
         text = document.read_text(encoding="utf-8")
-        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()] + INLINE.findall(text)
+        lines = [line for block in BLOCK.findall(text) for line in block.splitlines()]
+        lines += [" ".join(line.split()) for line in INLINE.findall(text)]
         found += [line.split(" #")[0].strip() for line in lines if f"{line} ".startswith(f"normexp {verb} ")]
     return [line for line in dict.fromkeys(found) if not ANY.search(line)]
 
@@ -186,6 +190,20 @@ def test_experiments_of_the_documents_are_there():
             assert name in names(), command
             wanted = [word.partition("=")[2] for word in given if word.startswith("scale=")]
             assert set(wanted) <= set(scales(name)), command
+        keys = [word.partition("=")[0] for word in given if "=" in word]
+        assert {key for key in keys if not key.startswith("executor.")} <= set(REPRODUCE), command
+
+
+@pytest.mark.parametrize("verb", parsers()[1])
+def test_flags_of_the_documents_are_those_of_their_command(verb):
+    for command in commands(verb):
+        _, left = parsers()[0].parse_known_args(shlex.split(command)[1:])
+        assert not [word for word in left if word.startswith("-")], command
+
+
+def test_suites_of_the_documents_are_there():
+    words = {word for command in commands("bench") for word in shlex.split(command)[2:]}
+    assert {word for word in words if re.fullmatch("[a-z]+", word)} <= {*SUITES}
 
 
 @pytest.mark.slow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
+from normexp.data.streams import stream
 from normexp.data.variable_length import draw_lengths, masked
 from normexp.errors import UserError
 
@@ -51,7 +51,7 @@ class Adding(Dataset):
 
     def _split(self, seed: int, name: str, count: int, reach: tuple[int, int]) -> Split:
         check_fits(6 * count * reach[1], f"dataset=adding with {count:,} sequences of {reach[1]:,} steps")
-        rng = np.random.default_rng([seed, crc32(f"adding {name}".encode())])  # its size leaves the other alone
+        rng = stream(seed, f"adding {name}")  # its size leaves the other alone
         lengths = draw_lengths(rng, count, *reach)
         numbers = rng.random((count, reach[1]), dtype=np.float32)
         marks = _two_marks(rng, lengths, reach[1])

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Data, Dataset, Split, check_fits, empty_like
+from normexp.data.streams import stream
 from normexp.data.variable_length import draw_lengths, masked
 from normexp.errors import UserError
 
@@ -61,7 +61,7 @@ class Copying(Dataset):
         longest = self.items + reach[1] + 1
         size = 2 * count * longest * (self.symbols + 2)
         check_fits(size, f"dataset=copy with {count:,} sequences of {longest:,} steps")
-        rng = np.random.default_rng([seed, crc32(f"copy {name}".encode())])  # its size leaves the other alone
+        rng = stream(seed, f"copy {name}")  # its size leaves the other alone
         ends = self.items + draw_lengths(rng, count, *reach)  # where the cue stands
         steps = np.full((count, longest), self.symbols)
         steps[:, : self.items] = rng.integers(self.symbols, size=(count, self.items))

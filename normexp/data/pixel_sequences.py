@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split
 from normexp.data.digits import Digits
 from normexp.data.mnist import Mnist
+from normexp.data.streams import stream
 from normexp.errors import UserError, unknown
 
 ORDERS = ("rows", "permuted", "with_replacement")
@@ -106,7 +106,7 @@ def pixel_order(order: str, count: int, seed: int) -> Array:
     if order not in ORDERS:
         raise unknown("dataset.order", order, ORDERS)
     if order == "permuted":
-        return np.random.default_rng([seed, crc32(b"pixel order")]).permutation(count)
+        return stream(seed, "pixel order").permutation(count)
     if order == "with_replacement":
         return np.random.RandomState(1).randint(0, count, count).astype(np.int64)
     return np.arange(count)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,8 +78,7 @@ def sequences(data: Data, pixels: Array, side: int, row_wise: bool) -> Data:
         return Split(flat[:, pixels].reshape(len(split), *steps), split.y)
 
     smaller = f"images averaged to {side} x {side}" if side < data.train.x.shape[1] else ""
-    note = "; ".join(filter(None, (data.note, smaller, _repeated(pixels))))
-    return replace(data.map(read), note=note)
+    return data.map(read).noting(smaller).noting(_repeated(pixels))
 
 
 def averaged(images: Array, side: int) -> Array:

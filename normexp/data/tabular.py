@@ -13,11 +13,11 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.class_labels import class_labels, mixed, spelled
 from normexp.data.csv_table import Table
+from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import stream
 from normexp.errors import UserError, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
-MOST_NAMED = 8  # columns in one note, which tables and records repeat: records hold 10,000 characters of it
 WAYS = ("drop", "mean", "error")
 
 Task = Literal["classification", "regression"]

@@ -29,8 +29,8 @@ from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers
 from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.precision import gradients_and_full_precision
-from normexp.norms.networks.modules import check_network
 from normexp.norms.networks.trial import left_as_found
+from normexp.norms.networks.whole import check_network
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 from normexp.records.waiting import Waiting

@@ -6,7 +6,6 @@ Hours are those in which a core was held: the seconds of every run times its thr
 whatever ran beside it. Runs that chose a rate are among them where they were kept.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from functools import cache
 from math import prod
@@ -16,21 +15,23 @@ from normexp.evidence.claims import NOT_YET, UNDECIDED
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
+from normexp.experiments.names import CLAIMS
 from normexp.experiments.noise import within_noise
 from normexp.experiments.selection import recorded_selection
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
+from normexp.records.names import ARCHIVE
+from normexp.report.judged import read_report
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"
-KEPT = "records.zip"
 MOST_SEEDS = 60  # more of them would better be an equivalence with a margin
 
 
 def with_records() -> list[Path]:
     """Return the folders results/NAME/SCALE with records, in one archive or, where they are many, in several."""
     results = TOP / "results"
-    found = {archive.relative_to(results).parts[:2] for archive in results.glob(f"*/*/**/{KEPT}")}
+    found = {archive.relative_to(results).parts[:2] for archive in results.glob(f"*/*/**/{ARCHIVE}")}
     return [results / name / scale for name, scale in sorted(found)]
 
 
@@ -45,8 +46,8 @@ def spent() -> Iterator[list[str]]:
 
 def decidable() -> Iterator[list[str]]:
     """Yield experiment, scale, open claims, those that few enough fresh seeds would decide, seeds and core-hours."""
-    for path in sorted((TOP / "results").glob("*/*/claims.json")):
-        claims = [claim for claim in json.loads(path.read_text())["claims"] if claim["verdict"] == "undecided"]
+    for path in sorted((TOP / "results").glob(f"*/*/{CLAIMS}")):
+        claims = [claim for claim in read_report(path).claims if claim["verdict"] == UNDECIDED]
         needed = [(claim["fresh_seeds"] or {}).get("observed") for claim in claims]
         seeds = [count for count in needed if count is not None and count <= MOST_SEEDS]
         if seeds:
@@ -92,8 +93,8 @@ def waiting() -> Iterator[list[str]]:
 
 def undecided(experiment: Experiment, folder: Path) -> bool:
     """Tell whether runs that are not there are missing: under looks only while a claim is open."""
-    path = folder / "claims.json"
-    verdicts = {claim["verdict"] for claim in json.loads(path.read_text())["claims"]} if path.exists() else {NOT_YET}
+    path = folder / CLAIMS
+    verdicts = {claim["verdict"] for claim in read_report(path).claims} if path.exists() else {NOT_YET}
     return experiment.design is None or bool(verdicts & {UNDECIDED, NOT_YET})
 
 

@@ -9,8 +9,8 @@ from normexp.cli.measure_parsers import SUITES
 from normexp.cli.parser import Parser, Verbs
 from normexp.cli.parsers import parsers
 from normexp.config.allowed import parse
-from normexp.config.hints import OF_GRIDS
-from normexp.config.options import config_dir, groups, is_description, option, options, root, usual_options
+from normexp.config.of_grids import OF_GRIDS
+from normexp.config.options import config_dir, groups, keys_of, option, options, root, usual_options
 from normexp.config.text import shown
 from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
 from normexp.experiments.names import SCALES
@@ -22,8 +22,7 @@ TRAINING = ("run", *GRIDS)
 NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": LEDGER, "archive": REPORT}
 NAMING |= {"laws": ("results_dir",)}
 OF_RUNS = {"recipe": ("auto", "none")}  # words that are no keys, and what they may be
-OF_SWEEPS: dict[str, tuple[str, ...]] = {key: () for key in OF_GRIDS if key != "executor"}  # completed as a group is
-OF_SWEEPS |= {"stack": ("false", "true", "auto"), "sampler": ("random", "tpe")}
+OF_SWEEPS = {key: words for key, words in OF_GRIDS.items() if key != "executor"}  # which is completed as a group is
 TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")
 FORMATS = {"table": TABLES, "best": TABLES, "plot": PICTURES, "report": PICTURES}
 STYLES = ("page", "paper", "slide")
@@ -155,11 +154,7 @@ def _keys(before: Sequence[str], word: str, several: bool) -> Iterator[tuple[str
         if word.startswith(group):
             yield from ((f"{key}=", "") for key in _keys_of(group, before))
     yield from _plain(f"{key}=" for key in _words(several))
-    yield from ((f"{key}=", whole["_about_"].get(key, "")) for key in whole if _is_key(key))
-
-
-def _is_key(key: str) -> bool:
-    return key != "defaults" and not is_description(key) and key != "_target_"
+    yield from ((f"{key}=", whole["_about_"].get(key, "")) for key in keys_of(whole))
 
 
 def _of_group(group: str, before: Sequence[str], word: str) -> Candidates:
@@ -179,7 +174,7 @@ def _chosen(group: str, before: Sequence[str]) -> list[str]:
 
 
 def _keys_of(group: str, before: Sequence[str]) -> list[str]:
-    found = (f"{group}.{key}" for name in _chosen(group, before) for key in option(group, name) if _is_key(key))
+    found = (f"{group}.{key}" for name in _chosen(group, before) for key in keys_of(option(group, name)))
     return list(dict.fromkeys(found))
 
 

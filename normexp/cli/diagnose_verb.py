@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.text import shortened
+from normexp.diagnosis.settings import broken_range
 from normexp.errors import UserError, first_line, kind_and_line, nearest_path, unknown
 from normexp.records import plain_json, write_atomically
 from normexp.records.files import make_folder
@@ -44,11 +45,9 @@ def _check(arguments: argparse.Namespace) -> None:
 
         check_writable(Path(arguments.out).parent, "--out")
         _check_out(Path(arguments.out))
-    for name in ("lr", "weight_decay"):
-        if (value := getattr(arguments, name)) is not None and not 0 < value < float("inf"):
-            raise UserError(f"diagnose: {_flag(name)} {value:g}: must be above 0")
-    if arguments.momentum is not None and not 0 <= arguments.momentum < 1:
-        raise UserError(f"diagnose: --momentum {arguments.momentum:g}: must be in [0, 1)")
+    for name, value in _settings(arguments).items():
+        if problem := broken_range(name, value):
+            raise UserError(f"diagnose: {_flag(name)} {value:g}: {problem}")
     for name, needed in NEEDS.items():
         if (value := getattr(arguments, name)) is not None and getattr(arguments, needed) is None:
             raise UserError(f"diagnose: {_flag(name)} {value:g}: goes with {_flag(needed)}; alone it changes nothing")

@@ -26,7 +26,7 @@ from normexp.config.options import (
     without_descriptions,
 )
 from normexp.config.overrides import listed_overrides, parse_overrides, plain_value
-from normexp.config.parts import chosen_parts, with_parts
+from normexp.config.parts import TARGET, chosen_parts, node, with_parts
 from normexp.config.places import place
 from normexp.config.rules import check_rules
 from normexp.config.study_rules import check_study
@@ -94,7 +94,7 @@ def compose(overrides: Sequence[str] = ()) -> Config:
     check_rules(values, defaults.choices, usable.about)
     leaves = flat(values)
     own.check_plugins(plugins, leaves.values())
-    choices = {**defaults.choices, **{group: values[group][own.TARGET] for group in owned}}
+    choices = {**defaults.choices, **{group: values[group][TARGET] for group in owned}}
     changes = _changes(leaves, defaults)
     check_study(choices["study"], usable.about["study"], changes)
     return Config(values, choices, changes)
@@ -171,7 +171,7 @@ def _with_own_parts(defaults: Defaults, keys: Mapping[str, Given], owned: Sequen
     """Let a part of the user's own, with the keys that are given, stand in for the option of its group."""
     if not owned:
         return defaults
-    nodes = {group: own.node(group, keys) for group in owned}
+    nodes = {group: node(group, keys) for group in owned}
     about = {group: {"_own_": True} for group in owned}
     return replace(defaults, values={**defaults.values, **nodes}, about={**defaults.about, **about})
 
@@ -202,7 +202,7 @@ def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:
 
 
 def _unknown_key(key: str, given: Given, defaults: Defaults) -> UserError:
-    leaves = {name: value for name, value in defaults.leaves.items() if not name.endswith(own.TARGET)}
+    leaves = {name: value for name, value in defaults.leaves.items() if not name.endswith(TARGET)}
     names = dict.fromkeys(groups()) | leaves | dict.fromkeys(_part_keys(defaults))
 
     def accepts(name: str) -> bool:
@@ -227,8 +227,8 @@ def _copied(value: Any) -> Any:
 def _value(key: str, given: Given, default: Any, about: Mapping[str, Any]) -> Any:
     """Check one value against its key's default and specification; return it in the right type."""
     group, _, rest = key.partition(".")
-    if rest.endswith(own.TARGET) and (rest != own.TARGET or group not in own.GROUPS):
-        raise UserError(f"{key}: code of your own may be named by GROUP.{own.TARGET} of {', '.join(own.GROUPS)}")
+    if rest.endswith(TARGET) and (rest != TARGET or group not in own.GROUPS):
+        raise UserError(f"{key}: code of your own may be named by GROUP.{TARGET} of {', '.join(own.GROUPS)}")
     described = about[group] if rest else {}
     own_part = rest.partition(".")[0] in described.get("_own_parts_", ())
     if described.get("_own_") or own_part:  # what is the user's own checks its own parameters

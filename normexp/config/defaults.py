@@ -8,9 +8,8 @@ from typing import Any
 
 from normexp.config.allowed import parse
 from normexp.config.config import flat
-from normexp.config.options import is_description, option, options, root, usual_options, without_descriptions
-from normexp.config.own import TARGET
-from normexp.config.parts import chosen_parts, with_parts
+from normexp.config.options import keys_of, option, options, root, usual_options, without_descriptions
+from normexp.config.parts import TARGET, chosen_parts, with_parts
 from normexp.config.text import shown
 from normexp.errors import UserError
 
@@ -55,7 +54,7 @@ def _filled(given: Mapping[str, Any], defaults: Tree) -> Tree:
 
 @cache
 def _outside_groups() -> Tree:
-    return {key: value for key, value in root().items() if key != "defaults" and not is_description(key)}
+    return {key: root()[key] for key in keys_of(root())}
 
 
 def check_values(record: Mapping[str, Any]) -> None:

@@ -30,7 +30,6 @@ KEYS = {  # what other programs call our keys
     **dict.fromkeys(("context_length", "block_size", "seq_len"), "dataset.context"), "seeds": "seed",
     **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),
 }  # fmt: skip
-OF_GRIDS = ("jobs", "stack", "shard", "sampler", "trials", "sampler_seed", "executor")  # which `normexp sweep` takes
 WHOLE = {"gpu": "device=cuda", "cuda": "device=cuda", "cpu": "device=cpu", "amp": "precision=bf16"}
 WHOLE |= {"tf32": "precision=tf32"} | dict.fromkeys(("bf16", "fp16", "half"), "precision=bf16")
 WHOLE["pretrained"] = "model=torchvision model.name=resnet18 model.weights=IMAGENET1K_V1"

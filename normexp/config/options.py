@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -59,18 +60,16 @@ def option(group: str, name: str) -> dict[str, Any]:
 @cache
 def keys_by_word() -> dict[str, str]:
     """Return the words that name a group or a key, which are the whole of it or its last part -> the group or key."""
-    keys = [*groups(), *(key for key in root() if key != "defaults" and not is_description(key))]
+    keys = [*groups(), *keys_of(root())]
     for group in ("optim", *groups()):  # of a word that several groups have, the optimizer's is meant
-        found = dict.fromkeys(key for name in options(group) for key in option(group, name))
-        keys += [f"{group}.{key}" for key in found if not is_description(key) and key != "_target_"]
+        found = dict.fromkeys(key for name in options(group) for key in keys_of(option(group, name)))
+        keys += [f"{group}.{key}" for key in found]
     return {**{key.rpartition(".")[2]: key for key in reversed(keys)}, **{key: key for key in keys}}
 
 
 def options_with(group: str, key: str) -> list[str]:
     """Return the options of a group that have a key."""
-    if key == "_target_" or is_description(key):
-        return []
-    return [name for name in options(group) if key in option(group, name)]
+    return [name for name in options(group) if key in keys_of(option(group, name))]
 
 
 def without_descriptions(tree: object) -> Any:
@@ -78,6 +77,11 @@ def without_descriptions(tree: object) -> Any:
     if not isinstance(tree, dict):
         return tree
     return {key: without_descriptions(value) for key, value in tree.items() if not is_description(str(key))}
+
+
+def keys_of(tree: Mapping[str, Any]) -> list[str]:
+    """Return the keys of an option, or of config.yaml, that a user can set."""
+    return [key for key in tree if key not in ("defaults", "_target_") and not is_description(key)]
 
 
 def is_description(key: str) -> bool:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from normexp.config.hints import path_hint
-from normexp.config.parts import is_own
+from normexp.config.parts import TARGET, is_own
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
 GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
-TARGET = "_target_"
 PLUGINS = "plugins"  # the key that names modules of the user's own: code that is run
 LIBRARIES = {"optim": "torch.optim"}  # group -> what may be named without a plugin
 
@@ -104,9 +103,3 @@ def must_be_named(given: str, target: str, meant: str = "") -> UserError:
     module = target.rpartition(".")[0]
     plugins = f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
     return UserError(f"{given}: code outside normexp must be named{meant or f': add {plugins}'}")
-
-
-def node(group: str, keys: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the place of a part of the user's own in a configuration: every key that was given, and its target."""
-    start = f"{group}."
-    return {**{key.removeprefix(start): None for key in keys if key.startswith(start)}, TARGET: None}

@@ -11,6 +11,8 @@ from normexp.config.options import option, options, without_descriptions
 from normexp.config.text import shortened, shown
 from normexp.errors import UserError
 
+TARGET = "_target_"
+
 
 def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Sequence[str]) -> dict[str, str]:
     """Return {part: option}: of every part in `usual` what `given` says under `norm.PART`, else the usual one.
@@ -23,6 +25,12 @@ def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Se
 def is_own(name: object, plugins: Sequence[str]) -> bool:
     """Tell whether the name is that of something in one of these modules of the user's own."""
     return any(str(name).startswith(f"{plugin}.") for plugin in plugins)
+
+
+def node(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the place of something of the user's own in a configuration: every key that was given, and its target."""
+    start = f"{place}."
+    return {**{key.removeprefix(start): None for key in given if key.startswith(start)}, TARGET: None}
 
 
 def with_parts(
@@ -39,9 +47,7 @@ def with_parts(
     values, whole = dict(norm), dict(about)
     for part, name in names.items():
         if "." in name:
-            start = f"norm.{part}."
-            own = {key.removeprefix(start): None for key in given if key.startswith(start)}
-            values[part] = {**own, "_target_": name}
+            values[part] = {**node(f"norm.{part}", given), TARGET: name}
             whole["_own_parts_"] = (*whole.get("_own_parts_", ()), part)
             continue
         described = option("norm", name)

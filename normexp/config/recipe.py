@@ -14,7 +14,7 @@ from typing import Any
 
 from normexp.config.allowed import Allowed
 from normexp.config.options import groups, option, options, root, usual_options
-from normexp.config.own import TARGET
+from normexp.config.parts import TARGET
 from normexp.config.text import override_text
 from normexp.errors import UserError
 

@@ -69,8 +69,8 @@ def _model_fits_data(choices: Mapping[str, str], about: About) -> None:
     if _is_own("dataset", about) or _is_own("model", about):
         return
     kind, accepts = about["dataset"].get("_kind_", "image"), about["model"].get("_accepts_", "any")
-    if kind not in _read_by(accepts):
-        needs = " or ".join(f"{word}s" for word in _read_by(accepts))
+    if kind not in read_by(accepts):
+        needs = " or ".join(f"{word}s" for word in read_by(accepts))
         others = " or ".join([*(f"model={name}" for name in models_reading(kind)), *_data_for(accepts)])
         raise Impossible(
             f"model={choices['model']} needs {needs}, but dataset={choices['dataset']} holds {kind}s; "
@@ -83,18 +83,19 @@ _ANY_VECTORS = {"_accepts_": "any", "_gives_": "vectors"}.items()
 
 def models_reading(kind: str) -> list[str]:
     """Return the models that read data of a `_kind_`; of images, tables: those for which both are alike, no maps."""
-    if kind not in _read_by("any"):
+    if kind not in read_by("any"):
         return [name for name in options("model") if option("model", name).get("_accepts_") == kind]
     return [name for name in options("model") if option("model", name).items() >= _ANY_VECTORS]
 
 
-def _read_by(accepts: str) -> tuple[str, ...]:
+def read_by(accepts: str) -> tuple[str, ...]:
+    """Return the `_kind_`s of data that a network with this `_accepts_` reads."""
     return ("image", "table") if accepts == "any" else (accepts,)
 
 
 def _data_for(accepts: str) -> list[str]:
     """Return the data sets that a model of this kind reads, where it reads no images: of images there are many."""
-    if "image" in _read_by(accepts):
+    if "image" in read_by(accepts):
         return []
     return [f"dataset={name}" for name in options("dataset") if option("dataset", name)["_kind_"] == accepts]
 

@@ -76,7 +76,7 @@ def first_problem(error: ValidationError, data: object) -> tuple[Path, str]:
     return (*path_in(data, first["loc"], keep_last=first["type"] == "missing"), *below), _words(first)
 
 
-def path_in(data: object, location: Sequence[str | int], keep_last: bool = False) -> Path:
+def path_in(data: object, location: Sequence[str | int], keep_last: bool) -> Path:
     """Return the keys and positions of a location in the data, without the names that a union's members add."""
     path: list[str | int] = []
     for i, step in enumerate(location):

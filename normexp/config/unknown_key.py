@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from normexp.config.hints import OF_GRIDS, WHOLE, key_hint, place_hint, undecorated
-from normexp.config.options import groups, is_description, keys_by_word, option, options, options_with
+from normexp.config.hints import WHOLE, key_hint, place_hint, undecorated
+from normexp.config.of_grids import OF_GRIDS
+from normexp.config.options import groups, keys_by_word, keys_of, option, options, options_with
+from normexp.config.rules import read_by
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
@@ -131,8 +133,7 @@ class Unknown:
         data, network = choices["dataset"], choices["model"]
         if data not in options("dataset") or network not in options("model"):
             return True
-        kind, accepts = option("dataset", data)["_kind_"], option("model", network).get("_accepts_", "any")
-        return kind == accepts or (accepts == "any" and kind in ("image", "table"))
+        return option("dataset", data)["_kind_"] in read_by(option("model", network).get("_accepts_", "any"))
 
     def _typed(self, key: str) -> str:
         """Return a key with the value as both are typed: in quotes where a shell would take them apart."""
@@ -143,5 +144,5 @@ class Unknown:
 
 def _of_executors() -> list[str]:
     """Return the keys of all executors, which a sweep takes."""
-    keys = dict.fromkeys(key for name in options("executor") for key in option("executor", name))
-    return [f"executor.{key}" for key in keys if not is_description(key) and key != "_target_"]
+    keys = dict.fromkeys(key for name in options("executor") for key in keys_of(option("executor", name)))
+    return [f"executor.{key}" for key in keys]

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
-from normexp.data.variable_length import draw_lengths, masked
-from normexp.errors import UserError
+from normexp.data.streams import stream
+from normexp.data.variable_length import Reach, draw_lengths, masked, reaches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,16 +41,13 @@ class Adding(Dataset):
     validation: float = 1000
 
     def read(self, seed: int) -> Data:
-        shortest = self.length if self.min_length is None else self.min_length
-        if shortest > self.length:
-            raise UserError(f"dataset.min_length={shortest}: must be at most dataset.length={self.length}")
-        tested = (shortest, self.length) if self.test_length is None else (self.test_length, self.test_length)
-        train = self._split(seed, "train", self.examples, (shortest, self.length))
+        trained, tested = reaches("length", self.length, self.min_length, self.test_length)
+        train = self._split(seed, "train", self.examples, trained)
         return Data(train, empty_like(train), self._split(seed, "test", self.test, tested), task="regression")
 
-    def _split(self, seed: int, name: str, count: int, reach: tuple[int, int]) -> Split:
+    def _split(self, seed: int, name: str, count: int, reach: Reach) -> Split:
         check_fits(6 * count * reach[1], f"dataset=adding with {count:,} sequences of {reach[1]:,} steps")
-        rng = np.random.default_rng([seed, crc32(f"adding {name}".encode())])  # its size leaves the other alone
+        rng = stream(seed, f"adding {name}")  # its size leaves the other alone
         lengths = draw_lengths(rng, count, *reach)
         numbers = rng.random((count, reach[1]), dtype=np.float32)
         marks = _two_marks(rng, lengths, reach[1])

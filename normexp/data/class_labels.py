@@ -11,7 +11,7 @@ from normexp.data.base import Array
 from normexp.data.csv_table import Table
 from normexp.data.numerals import number_in
 
-LONG_WHOLE = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
+MANY_DIGITS = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
 
 
 def class_labels(table: Table, name: str) -> Array:
@@ -26,7 +26,7 @@ def class_labels(table: Table, name: str) -> Array:
 def needs_words(table: Table, name: str) -> bool:
     """Tell whether the classes of a column are words, see `class_labels`."""
     cells, decimal = table.reading(name)
-    is_long = any(LONG_WHOLE.fullmatch(cell) for cell in cells)
+    is_long = any(MANY_DIGITS.fullmatch(cell) for cell in cells)
     return is_long or bool(table.coded(name)) or any(cell and number_in(cell, decimal) is None for cell in cells)
 
 

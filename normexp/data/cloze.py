@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
-
-import numpy as np
 
 from normexp.data import cache
 from normexp.data.base import Data, Dataset, check_fits
@@ -17,6 +14,7 @@ from normexp.data.entity_stories import NAMES, RELATIONS, generate
 from normexp.data.members import existing_path, files
 from normexp.data.progress import announce
 from normexp.data.questions import Record, matching_sentences, read_records, with_shuffled_entities
+from normexp.data.streams import stream
 from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError
 
@@ -77,7 +75,7 @@ class Cloze(Dataset):
         check_fits(3 * words * (self.examples + self.test), f"dataset=cloze with {self.examples:,} stories")
         sizes = {"training": self.examples, "test": self.test}
         return {
-            part: generate(_stream(part, seed), size, self.entities, self.facts, self.fillers)
+            part: generate(stream(seed, f"cloze {part}"), size, self.entities, self.facts, self.fillers)
             for part, size in sizes.items()
         }
 
@@ -124,7 +122,7 @@ class Cloze(Dataset):
 
     def _questions(self, part: str, records: Sequence[Record], pool: int, seed: int) -> list[Question]:
         if self.shuffle_entities:
-            records = with_shuffled_entities(records, pool, _stream(f"markers {part}", seed))
+            records = with_shuffled_entities(records, pool, stream(seed, f"cloze markers {part}"))
         return [self._shortened(record.to_question()) for record in records]
 
     def _shortened(self, asked: Question) -> Question:
@@ -138,8 +136,3 @@ def corpus_path(corpus: str) -> Path:
     """Return the path of `dataset.path`. Raises UserError where there is nothing."""
     otherwise = f"; the CNN questions are at {OFFERED_AT}, and without dataset.path stories are generated"
     return existing_path("dataset.path", corpus, otherwise)
-
-
-def _stream(name: str, seed: int) -> np.random.Generator:
-    """Return a stream for one split, so that the size of one leaves the others alone."""
-    return np.random.default_rng([seed, crc32(f"cloze {name}".encode())])

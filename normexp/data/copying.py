@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Data, Dataset, Split, check_fits, empty_like
-from normexp.data.variable_length import draw_lengths, masked
-from normexp.errors import UserError
+from normexp.data.streams import stream
+from normexp.data.variable_length import Reach, draw_lengths, masked, reaches
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,20 +47,17 @@ class Copying(Dataset):
     validation: float = 1000
 
     def read(self, seed: int) -> Data:
-        shortest = self.delay if self.min_delay is None else self.min_delay
-        if shortest > self.delay:
-            raise UserError(f"dataset.min_delay={shortest}: must be at most dataset.delay={self.delay}")
-        tested = (shortest, self.delay) if self.test_delay is None else (self.test_delay, self.test_delay)
-        train = self._split(seed, "train", self.examples, (shortest, self.delay))
+        trained, tested = reaches("delay", self.delay, self.min_delay, self.test_delay)
+        train = self._split(seed, "train", self.examples, trained)
         test = self._split(seed, "test", self.test, tested)
         classes = tuple(str(symbol) for symbol in range(self.symbols))
         return Data(train, empty_like(train), test, task="classification", classes=classes)
 
-    def _split(self, seed: int, name: str, count: int, reach: tuple[int, int]) -> Split:
+    def _split(self, seed: int, name: str, count: int, reach: Reach) -> Split:
         longest = self.items + reach[1] + 1
         size = 2 * count * longest * (self.symbols + 2)
         check_fits(size, f"dataset=copy with {count:,} sequences of {longest:,} steps")
-        rng = np.random.default_rng([seed, crc32(f"copy {name}".encode())])  # its size leaves the other alone
+        rng = stream(seed, f"copy {name}")  # its size leaves the other alone
         ends = self.items + draw_lengths(rng, count, *reach)  # where the cue stands
         steps = np.full((count, longest), self.symbols)
         steps[:, : self.items] = rng.integers(self.symbols, size=(count, self.items))

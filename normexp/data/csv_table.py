@@ -14,8 +14,7 @@ import numpy as np
 
 from normexp.config.text import amount, composed
 from normexp.data.base import Array
-from normexp.data.idx import GZIP
-from normexp.data.members import existing_file
+from normexp.data.members import GZIP, existing_file
 from normexp.data.numerals import (
     LARGEST,
     decimal_sign,

@@ -60,7 +60,7 @@ class HouseTable:
         features = [name for name in table.columns if name not in (self.target, *self.unused)]
         data = to_data(table, self.target, features, missing, "regression")
         whole = replace(data.train, y=(data.train.y * np.float32(self.unit)))
-        return replace(data, train=whole, note="; ".join(filter(None, (self.title, data.note))))
+        return replace(data, train=whole, note=self.title).noting(data.note)
 
 
 CALIFORNIA = HouseTable("California housing", "california", "california_housing.csv", "median_house_value", unit=1e-3)

@@ -16,10 +16,10 @@ from typing import IO, cast
 import numpy as np
 
 from normexp.data.base import Array
+from normexp.data.members import GZIP
 from normexp.errors import POINTER, UserError, is_pointer
 
 LARGEST = 2**31  # numbers in a file; MNIST has 47 million
-GZIP = b"\x1f\x8b"
 UNSIGNED_BYTE = 0x08
 
 

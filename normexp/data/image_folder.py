@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.data.base import Data, choose, move
@@ -42,16 +42,15 @@ class ImageFolder(LabelledImages):
     def read(self, seed: int) -> Data:
         content = self._content()
         train, validation, test = (content.split(name) for name in ("train", "validation", "test"))
-        unused = f"a validation folder is there, and dataset.validation={self.validation} is not used"
-        note = unused if len(validation) and self.validation else ""
-        data = Data(train, validation, test, task="classification", classes=content.classes, note=note)
-        if len(data.test) == 0:
-            return self._set_test_apart(data)
-        if self.test is not None:
+        data = Data(train, validation, test, task="classification", classes=content.classes)
+        if len(test) == 0:
+            data = self._set_test_apart(data)
+        elif self.test is not None:
             raise UserError(
                 f"dataset.test={self.test}: {self.path} has a test split of its own; leave dataset.test out"
             )
-        return data
+        unused = f"a validation folder is there, and dataset.validation={self.validation} is not used"
+        return data.noting(unused if len(validation) and self.validation else "")
 
     def load(self, seed: int) -> Data:
         return say_repeated(say_unseen(super().load(seed)))
@@ -60,8 +59,7 @@ class ImageFolder(LabelledImages):
         wish = 0.2 if self.test is None else self.test
         chosen = choose(data, wish, self.split_seed, f"dataset.test={wish}")
         share = f"{len(chosen):,} of {len(data.train):,} images, chosen by dataset.split_seed"
-        notes = [f"no test folder: {share}, are the test split", data.note]
-        return replace(move(data, chosen, "test"), note="; ".join(filter(None, notes)))
+        return move(data, chosen, "test").noting(f"no test folder: {share}, are the test split")
 
     def content(self) -> str:
         path = self._path()

@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from normexp.errors import UserError, nearest_file, nearest_path
 
+GZIP = b"\x1f\x8b"  # the first bytes of what is gzipped
 CHUNK = 2**20
 LARGEST = 64 * 2**20  # bytes of one file that is read; those of CIFAR-10 have 30 MB, an image has less
 MOST = 64 * 2**30  # bytes that a whole archive may unpack to
@@ -158,6 +159,14 @@ def check_complete(path: Path) -> None:
                 raise UserError(f"{path}: unpacks to more than {BOMB} times its size, which is refused")
 
 
+def text_of(data: bytes, name: str) -> str:
+    """Return what a file holds as text. Raises UserError, with `name`, for one that holds something else."""
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise UserError(f"{name}: not a text ({len(data)} bytes); get a fresh copy") from None
+
+
 def _raise(error: OSError) -> None:
     raise error
 
@@ -169,7 +178,7 @@ def _kind(path: Path) -> str:
             start = file.read(4)
         if start == b"PK\x03\x04":
             return "zip"
-        if start[:2] == b"\x1f\x8b":
+        if start.startswith(GZIP):
             return "gzip"
         if tarfile.is_tarfile(path):
             return "tar"

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from zlib import crc32
 
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split
 from normexp.data.digits import Digits
 from normexp.data.mnist import Mnist
+from normexp.data.streams import stream
 from normexp.errors import UserError, unknown
 
 ORDERS = ("rows", "permuted", "with_replacement")
@@ -78,8 +78,7 @@ def sequences(data: Data, pixels: Array, side: int, row_wise: bool) -> Data:
         return Split(flat[:, pixels].reshape(len(split), *steps), split.y)
 
     smaller = f"images averaged to {side} x {side}" if side < data.train.x.shape[1] else ""
-    note = "; ".join(filter(None, (data.note, smaller, _repeated(pixels))))
-    return replace(data.map(read), note=note)
+    return data.map(read).noting(smaller).noting(_repeated(pixels))
 
 
 def averaged(images: Array, side: int) -> Array:
@@ -106,7 +105,7 @@ def pixel_order(order: str, count: int, seed: int) -> Array:
     if order not in ORDERS:
         raise unknown("dataset.order", order, ORDERS)
     if order == "permuted":
-        return np.random.default_rng([seed, crc32(b"pixel order")]).permutation(count)
+        return stream(seed, "pixel order").permutation(count)
     if order == "with_replacement":
         return np.random.RandomState(1).randint(0, count, count).astype(np.int64)
     return np.arange(count)

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from normexp.data.members import check_complete, members
+from normexp.data.members import check_complete, members, text_of
 from normexp.data.tokens import Question
 from normexp.errors import UserError
 
@@ -49,10 +49,7 @@ class Record:
 
 def parse(data: bytes, name: str) -> Record:
     """Read one file. Raises UserError, with `name`, for one that is truncated or has another format."""
-    try:
-        blocks = data.decode("utf-8").replace("\r\n", "\n").strip().split("\n\n")
-    except UnicodeDecodeError:
-        raise UserError(f"{name}: not a text ({len(data)} bytes); get a fresh copy") from None
+    blocks = text_of(data, name).replace("\r\n", "\n").strip().split("\n\n")
     if len(blocks) != 5:
         raise UserError(f"{name}: {len(blocks)} blocks, expected 5 (address, passage, question, answer, entities)")
     _, passage, question, answer, names = blocks

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from normexp.data.members import text_of
 from normexp.data.tokens import Question
 from normexp.errors import UserError
 
@@ -45,16 +46,9 @@ def words_of(text: str) -> list[str]:
 def _numbered(data: bytes, name: str) -> Iterator[tuple[int, str]]:
     """Yield the lines' numbers and texts, which are one sentence or have three parts."""
     before = 0
-    for place, line in enumerate(_lines(data, name), start=1):
+    for place, line in enumerate(text_of(data, name).splitlines(), start=1):
         match = _LINE.fullmatch(line)
         if match is None or int(match[1]) not in (1, before + 1) or match[2].count("\t") not in (0, 2):
             raise UserError(f"{name}, line {place}: {line[:40]!r} is no line of a bAbI story; get a fresh copy")
         before = int(match[1])
         yield before, match[2]
-
-
-def _lines(data: bytes, name: str) -> list[str]:
-    try:
-        return data.decode("utf-8").splitlines()
-    except UnicodeDecodeError:
-        raise UserError(f"{name}: not a text ({len(data)} bytes); get a fresh copy") from None

@@ -6,7 +6,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
-from zlib import crc32
 
 import numpy as np
 
@@ -14,10 +13,11 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.class_labels import class_labels, mixed, spelled
 from normexp.data.csv_table import Table
+from normexp.data.remarks import MOST_NAMED
+from normexp.data.streams import stream
 from normexp.errors import UserError, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
-MOST_NAMED = 8  # columns in one note, which tables and records repeat: records hold 10,000 characters of it
 WAYS = ("drop", "mean", "error")
 
 Task = Literal["classification", "regression"]
@@ -61,7 +61,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
     total = len(data.train)
     if wish >= total:
         raise UserError(f"dataset.test={wish}: the table has only {amount(total, 'usable row')}")
-    order = np.random.default_rng([seed, crc32(b"test split")]).permutation(total)
+    order = stream(seed, "test split").permutation(total)
     chosen = order[: int(wish)] if wish >= 1 else choose(data, wish, seed, f"dataset.test={wish}")
     return move(data, np.sort(chosen), "test")
 

@@ -29,25 +29,26 @@ def seconds(model: nn.Module, modules: Mapping[str, nn.Module], x: Tensor) -> tu
 
 
 def _timed(model: nn.Module, x: Tensor) -> float:
-    began = _now(x.device)
+    began = now(x.device)
     model(x)
-    return _now(x.device) - began
+    return now(x.device) - began
 
 
 def _clock(module: nn.Module, times: list[float], device: torch.device) -> tuple[Any, Any]:
     began: list[float] = []
 
     def start(*_: Any) -> None:
-        began.append(_now(device))
+        began.append(now(device))
 
     def stop(*_: Any) -> None:
-        times.append(_now(device) - began.pop())
+        times.append(now(device) - began.pop())
 
     entering: Callable[..., None] = start
     return module.register_forward_pre_hook(entering), module.register_forward_hook(stop)
 
 
-def _now(device: torch.device) -> float:
+def now(device: torch.device) -> float:
+    """Return the clock once the device has finished."""
     if device.type == "cuda":
         torch.cuda.synchronize(device)
     return time.perf_counter()

@@ -26,11 +26,11 @@ from normexp.diagnosis.running import deviation, of_running_estimates
 from normexp.diagnosis.settings import check_settings
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
 from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers, places_of
-from normexp.diagnosis.weights import has_no_effect, is_free, is_half, of_weights, weights
+from normexp.diagnosis.weights import is_half, noticed_in, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
 from normexp.norms.kernels.precision import gradients_and_full_precision
-from normexp.norms.networks.modules import check_network
 from normexp.norms.networks.trial import left_as_found
+from normexp.norms.networks.whole import check_network
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 from normexp.records.waiting import Waiting
@@ -257,11 +257,11 @@ def _summary(
     with training_mode(model, x.device), torch.no_grad():
         evaluated = first_tensor(model.eval()(x))  # first, before train() moves running statistics
         trained = first_tensor(model.train()(x))
-    free = [row for row in found.values() if is_free(row)]
+    free = [row for row in found.values() if noticed_in(row).is_scale_invariant]
     same = trained.shape == evaluated.shape  # not where one is a loss, or of another head
     numbers = {"train_eval_difference_of_outputs": change(trained, evaluated)} if same else {}
     numbers |= {"weights": len(found), "scale_invariant_weights": len(free)}
-    numbers["weights_without_effect"] = sum(has_no_effect(row) for row in found.values())
+    numbers["weights_without_effect"] = sum(noticed_in(row).has_no_effect for row in found.values())
     numbers["share_of_normalizations_in_a_forward_pass"] = sum(times.values()) / whole
     if rates := [row["effective_rate"] for row in free if "effective_rate" in row]:
         numbers |= {"smallest_effective_rate": min(rates), "largest_effective_rate": max(rates)}

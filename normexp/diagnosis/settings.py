@@ -17,6 +17,11 @@ def check_settings(settings: object) -> None:
     for name, value in settings.items():
         if name not in SETTINGS:
             raise unknown("settings:", str(name), SETTINGS)
-        if not isinstance(value, int | float) or not 0 <= value < (1 if name == "momentum" else inf):
-            allowed = "in [0, 1)" if name == "momentum" else "a number from 0"
-            raise UserError(f"settings: {name}={value!r}: must be {allowed}")
+        if problem := broken_range(name, value):
+            raise UserError(f"settings: {name}={value!r}: {problem}")
+
+
+def broken_range(name: str, value: object) -> str:
+    """Return what a setting must be, where its value is something else; nothing where it is that."""
+    most, allowed = (1, "in [0, 1)") if name == "momentum" else (inf, "a number from 0")
+    return "" if isinstance(value, int | float) and 0 <= value < most else f"must be {allowed}"

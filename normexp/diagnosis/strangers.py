@@ -12,9 +12,9 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from normexp.diagnosis.finding import Finding
 from normexp.diagnosis.normalizations import OF_TORCH
 from normexp.errors import UserError
-from normexp.norms.networks.modules import unregistered
 from normexp.norms.networks.own_state import own_state
 from normexp.norms.networks.trial import hooked, state_kept
+from normexp.norms.networks.unregistered import unregistered
 
 NOT_REGISTERED = (
     "is called, but is no module of the network: train(), eval(), to(), parameters() and state_dict() leave it out, "

@@ -53,25 +53,11 @@ def of_weights(model: nn.Module, found: Mapping[str, dict[str, float]]) -> Itera
         text = "no weight is measured, since rounding would pass for an effect; diagnose a copy, model.float()"
         yield Finding("half precision", "", text, NOTE)
     for name, row in found.items():
-        if is_saturated(row):
+        if noticed_in(row).is_saturated:
             text = "twice the weight gives the same outputs, but not half the gradient: what follows saturates"
             yield Finding("saturated", name, text, NOTE)
 
 
-def is_free(row: dict[str, float]) -> bool:
-    """Tell a row of a scale-invariant weight."""
-    return _noticed(row).is_scale_invariant
-
-
-def is_saturated(row: dict[str, float]) -> bool:
-    """Tell a row of a weight whose length the gradient notices, and the outputs do not."""
-    return _noticed(row).is_saturated
-
-
-def has_no_effect(row: dict[str, float]) -> bool:
-    """Tell a row of a weight whose part of the outputs is so small that nothing can be said of its scale."""
-    return _noticed(row).has_no_effect
-
-
-def _noticed(row: dict[str, float]) -> Noticed:
+def noticed_in(row: Mapping[str, float]) -> Noticed:
+    """Return what a row says that the network notices of a weight."""
     return Noticed(row["scale_change"], row.get("direction_change"), row.get("gradient_change"))

@@ -8,6 +8,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 
@@ -47,8 +48,7 @@ class CNN(nn.Module):
             if index < 2:
                 stages.append(norm.pool(nn.MaxPool2d(2)))
         self.features = nn.Sequential(*stages)
-        layer = nn.Linear(widths[-1], num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(widths[-1], num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.features(x).mean((2, 3)))

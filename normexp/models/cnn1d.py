@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 
@@ -43,8 +44,7 @@ class CNN1d(nn.Module):
             stages.append(norm.block(conv, make_activation(activation)))
             length = (length + 2 - window) // 2 + 1
         self.features = nn.Sequential(*stages)
-        layer = nn.Linear(channels * length, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(channels * length, num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.features(x.flatten(1).unsqueeze(1)).flatten(1))

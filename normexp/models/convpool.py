@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
 from normexp.models.images import at_width, check_size
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 
@@ -57,8 +58,7 @@ class ConvPool(nn.Module):
             *(norm.pool(nn.MaxPool2d(2)), nn.Dropout(dropout)),
             *(conv(wide, wide, padding=0), conv(wide, wide, 1, 0), conv(wide, wide, 1, 0)),
         )
-        layer = nn.Linear(wide, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(wide, num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.features(x).mean((2, 3)))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
 from normexp.models.images import at_width
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 # (a, b): an inception module with a 1x1 and b 3x3 filters; b: a downsampling module with b filters
@@ -67,8 +68,7 @@ class InceptionSmall(nn.Module):
                 channels += down
         self.features = nn.Sequential(*stages)
         self.dropout = nn.Dropout(dropout)
-        layer = nn.Linear(channels, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(channels, num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.dropout(self.features(x).mean((2, 3))))

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torch import Tensor, nn
 
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 
@@ -28,8 +29,7 @@ class Linear(nn.Module):
         normalize_output: bool = False,
     ) -> None:
         super().__init__()
-        layer = nn.Linear(math.prod(input_shape), num_outputs, bias=bias)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(math.prod(input_shape), num_outputs, bias=bias), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(x.flatten(1))

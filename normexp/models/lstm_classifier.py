@@ -7,6 +7,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from normexp.models.output import output_layer
 from normexp.models.recurrent.cell import Cell
 from normexp.models.recurrent.gru import GRUCell
 from normexp.models.recurrent.lstm import LSTMCell
@@ -59,8 +60,7 @@ class LSTMClassifier(nn.Module):
         options: dict[str, Any] = {"forget_bias": forget_bias} if cell == "lstm" else {}
         options |= {"recurrent_init": recurrent_init, "learned_state": learned_state, "initial_noise": initial_noise}
         self.cell = CELLS[cell](features - masked, hidden, norm, steps, **options)
-        layer = nn.Linear(hidden, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(hidden, num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         packed = pack(x[..., :-1], x[..., -1].sum(1).long()) if self.masked else pack(x)

@@ -9,6 +9,7 @@ from itertools import pairwise
 from torch import Tensor, nn
 
 from normexp.models.activations import activation as make_activation
+from normexp.models.output import output_layer
 from normexp.norms.base import Norm
 
 
@@ -37,8 +38,7 @@ class MLP(nn.Module):
         self.hidden = nn.Sequential(
             *(norm.block(nn.Linear(d_in, d_out), make_activation(activation)) for d_in, d_out in pairwise(sizes))
         )
-        layer = nn.Linear(sizes[-1], num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(sizes[-1], num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.hidden(x.flatten(1)))

@@ -9,6 +9,7 @@ from torch.nn import functional as F
 
 from normexp.models.activations import activation as make_activation
 from normexp.models.images import at_width, check_size
+from normexp.models.output import output_layer
 from normexp.models.transformer.stream import Gain
 from normexp.norms.base import Norm
 
@@ -51,8 +52,7 @@ class ResNetSmall(nn.Module):
             layers.append(Residual(c_in, c_out, stride, norm, activation, skipinit))
             layers += [Residual(c_out, c_out, 1, norm, activation, skipinit) for _ in range(blocks - 1)]
         self.features = nn.Sequential(*layers)
-        layer = nn.Linear(wide, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(wide, num_outputs), norm, normalize_output)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.output(self.features(x).mean((2, 3)))

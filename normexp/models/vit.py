@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
+from normexp.models.output import output_layer
 from normexp.models.placements.base import Placement
 from normexp.models.placements.pre import Pre
 from normexp.models.transformer.trunk import Sizes, Transformer, draw
@@ -63,8 +64,7 @@ class ViT(Transformer):
         self.patches = norm.parametrize(nn.Conv2d(channels, width, patch, patch))
         self.positions = nn.Embedding(tokens, width)
         self.own = nn.Embedding(1, width) if pool == "token" else None
-        layer = nn.Linear(width, num_outputs)
-        self.output = norm.block(layer) if normalize_output else layer
+        self.output = output_layer(nn.Linear(width, num_outputs), norm, normalize_output)
         self.outputs = placement.outputs(num_outputs, width)
         draw(self, init_std)
 

@@ -9,7 +9,7 @@ from normexp.norms.base import Norm
 from normexp.norms.kernels.precision import made_on_cpu
 from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
-from normexp.norms.networks.modules import check_network
+from normexp.norms.networks.whole import check_network
 
 WAY_OUT = "strict=False leaves what cannot be converted"
 

@@ -14,10 +14,11 @@ from normexp.norms.kernels.precision import made_on_cpu
 from normexp.norms.networks.absorption import absorb, absorb_behind
 from normexp.norms.networks.channel_maps import affine_map, is_map_of_tokens
 from normexp.norms.networks.dataflow import copied
-from normexp.norms.networks.modules import check_network, touched
-from normexp.norms.networks.neighbours import LAYERS, only_called, pairs, readings
+from normexp.norms.networks.modules import touched
+from normexp.norms.networks.neighbours import PLAIN_LAYERS, only_called, pairs, readings
 from normexp.norms.networks.replacement import swap
 from normexp.norms.networks.trial import watched
+from normexp.norms.networks.whole import check_network
 
 
 @fx.wrap
@@ -152,7 +153,10 @@ def can_be_folded(model: nn.Module, layer_name: str, norm_name: str) -> bool:
     in_groups = isinstance(layer, nn.modules.conv._ConvTransposeNd) and layer.groups > 1
     foldable = is_plain(layer) and not in_groups
     return (
-        foldable and not isinstance(module, LAYERS) and _has_state(module) and not any(map(touched, module.modules()))
+        foldable
+        and not isinstance(module, PLAIN_LAYERS)
+        and _has_state(module)
+        and not any(map(touched, module.modules()))
     )
 
 
@@ -160,7 +164,7 @@ def is_plain(layer: nn.Module) -> bool:
     """Tell whether the layer is exactly torch's, parametrized or not, and nothing else watches or changes it."""
     computed = list(layer.parametrizations) if parametrize.is_parametrized(layer) else []  # type: ignore[arg-type]
     kind = type(layer).__bases__[0] if computed else type(layer)
-    return kind in LAYERS and not touched(layer) and computed in ([], ["weight"])
+    return kind in PLAIN_LAYERS and not touched(layer) and computed in ([], ["weight"])
 
 
 def _has_state(module: nn.Module) -> bool:

@@ -41,7 +41,7 @@ class Speed:
         return steps * self.step + (1 + -(-steps // eval_every)) * self.evaluation
 
 
-def estimate_seconds(config: Config, loader: Loader | None = None, known: dict[Hashable, Speed] | None = None) -> float:
+def estimate_seconds(config: Config, loader: Loader, known: dict[Hashable, Speed] | None = None) -> float:
     """Return the estimated seconds of a whole run on this machine as it is now.
 
     Args:
@@ -54,7 +54,7 @@ def estimate_seconds(config: Config, loader: Loader | None = None, known: dict[H
     known = {} if known is None else known
     kind = _kind(config)
     if kind not in known:
-        known[kind] = _measured(config, loader or Loader())
+        known[kind] = _measured(config, loader)
     return known[kind].seconds(config)
 
 

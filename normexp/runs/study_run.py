@@ -30,8 +30,8 @@ from normexp.training.process import modes_of_torch, threads_and_random_kept
 from normexp.training.processor import load_average
 
 
-def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
-    """Carry out the configuration's study and return the status, `done`.
+def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
+    """Carry out the configuration's study, unless it has ended already.
 
     Raises: UserError where it cannot work, or its scheme takes no such numbers.
     """
@@ -46,12 +46,12 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> str:
     ):
         status = directory.status
         if status["status"] in FINISHED and not force:
-            return str(status["status"])
+            return
         torch.set_num_threads(threads)
         seed_all(stream(config["seed"], "study"))  # of what draws without a stream of its own: a scheme's first state
         attempts = int(status.get("attempts", 0)) + 1
         try:
-            return _measure(study, StudyContext(config, process), directory, attempts)
+            _measure(study, StudyContext(config, process), directory, attempts)
         except UserError:
             raise
         except Exception as error:
@@ -77,7 +77,7 @@ def _record_failure(error: Exception, config: Config, directory: RunDirectory, a
     write_atomically(directory.path / TRACEBACK, traceback.format_exc())
 
 
-def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> str:
+def _measure(study: Study, context: StudyContext, directory: RunDirectory, attempts: int) -> None:
     began, load = time.monotonic(), load_average()
     outcome = study.measure(context)
     names = list(option("study", context.config.choices["study"])["_metrics_"])
@@ -95,7 +95,6 @@ def _measure(study: Study, context: StudyContext, directory: RunDirectory, attem
     seconds = round(time.monotonic() - began, 4)
     directory.finish("done", step=last, steps=last, attempts=attempts, seconds=seconds)
     Logs(context.config, directory).end("done", int(str(last)), "")
-    return "done"
 
 
 def _check(outcome: Outcome, names: Sequence[str]) -> None:

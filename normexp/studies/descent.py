@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from normexp.studies.numbers import Array
 
 LONG = 2**20  # steps after which a rate that is too large by one part in a million has grown beyond doubt
 SLACK = 1e-6  # of an error of 1, for the rounding of so many steps
@@ -83,6 +83,20 @@ def bisected(works: Callable[[float], bool], low: float, high: float, times: int
     return low
 
 
+def first_step(powers: Sequence[Array], start: Array, is_far: Callable[[Array], bool]) -> int:
+    """Return the first step of a linear map, of those behind `start`, at which nothing is far any more.
+
+    Args:
+        powers: the effect of 1, 2, 4, ... steps, twice the last of which are looked at.
+        is_far: tells whether a place on the way is far yet; once it is not, no later one is.
+    """
+    here, steps = start, 0
+    for doublings, power in reversed(list(enumerate(powers))):
+        if is_far(later := power @ here):
+            here, steps = later, steps + 2**doublings
+    return steps + 1
+
+
 @dataclass(frozen=True, eq=False)
 class Descent:
     """Gradient descent with one rate, from a start at distance 1 from the minimum along every eigenvector."""
@@ -123,9 +137,5 @@ class Descent:
         return error
 
     def _first(self, vector: Array, share: float) -> int:
-        error, steps = self.loss.vectors.sum(axis=1), 0
-        for k, power in reversed(list(enumerate(self._powers))):
-            later = power @ error
-            if abs(vector @ later) > share:
-                error, steps = later, steps + 2**k
-        return steps + 1
+        start = self.loss.vectors.sum(axis=1)
+        return first_step(self._powers, start, lambda error: bool(abs(vector @ error) > share))

@@ -7,13 +7,14 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from itertools import repeat
-from time import perf_counter, process_time
+from time import process_time
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.config import Config
+from normexp.diagnosis import cost
 from normexp.errors import UserError
 from normexp.evidence.stats import SignTest
 from normexp.norms.base import Norm, weight_layers
@@ -145,11 +146,7 @@ def seconds(task: Task, device: torch.device) -> float:
 
 def now(device: torch.device) -> float:
     """Return the clock once the device has finished; on a CPU, the process's own time."""
-    if device.type == "cpu":
-        return process_time()
-    if device.type == "cuda":
-        torch.cuda.synchronize(device)
-    return perf_counter()
+    return process_time() if device.type == "cpu" else cost.now(device)
 
 
 def ratio(name: str, times: list[float], plain: list[float]) -> dict[str, float]:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 
 from normexp.errors import UserError
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.numbers import Array
 
-Array = npt.NDArray[np.float64]
 SHARE = 1e-6  # of the first excess loss: where an arm counts as arrived
 LARGEST = 1e300  # beyond it a run has diverged
 

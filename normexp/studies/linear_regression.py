@@ -9,9 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from normexp.studies.descent import bisected
-
-Array = npt.NDArray[np.float64]
+from normexp.studies.descent import bisected, first_step
+from normexp.studies.numbers import Array
 
 SMALLEST, LARGEST = 1e-15, 1e15  # learning rates between which the largest stable one is looked for
 BISECTIONS = 100  # more than float64 can tell apart
@@ -93,11 +92,7 @@ class Regression:
         powers = [linear]
         while self.mse(end - powers[-1] @ end) > target and 2 ** len(powers) < LONGEST:
             powers.append(powers[-1] @ powers[-1])
-        away, passes = -end, 0
-        for doublings, power in reversed(list(enumerate(powers))):
-            if self.mse(end + power @ away) > target:
-                away, passes = power @ away, passes + 2**doublings
-        return float(passes + 1)
+        return float(first_step(powers, -end, lambda away: self.mse(end + away) > target))
 
     def _shrinks(self, rate: float) -> bool:
         with np.errstate(over="ignore", invalid="ignore"):

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.models.recurrent.lstm import LSTMCell
+from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
 from normexp.norms.checks.subject import distance
 from normexp.norms.layer import LayerNorm
@@ -41,8 +42,8 @@ class NormalizationTricks(Study):
         with seeded(context.seed, "normalization tricks"):
             x = torch.randn(SAMPLES, FEATURES, dtype=torch.float64) * 3 + 2
             metrics: dict[str, float] = {
-                "batch_norm_formula": batch_norm_distance(x),
-                "layer_norm_formula": layer_norm_distance(x),
+                "batch_norm_formula": formula_distance(BatchNorm(eps=EPS), x, 0),
+                "layer_norm_formula": formula_distance(LayerNorm(eps=EPS), x, 1),
                 "lstm_formula": lstm_distance(),
                 "mean_variance_ratio": mean_variance_ratio(),
                 "batch_dependence": batch_dependence(x),
@@ -71,14 +72,10 @@ def with_random_affine(layer: Layer) -> Layer:
     return layer
 
 
-def batch_norm_distance(x: Tensor) -> float:
-    layer = with_random_affine(BatchNorm(eps=EPS).normalization(FEATURES))
-    return distance(layer(x), affine(layer, normalized(x, 0)))
-
-
-def layer_norm_distance(x: Tensor) -> float:
-    layer = with_random_affine(LayerNorm(eps=EPS).normalization(FEATURES))
-    return distance(layer(x), affine(layer, normalized(x, 1)))
+def formula_distance(scheme: Norm, x: Tensor, dim: int) -> float:
+    """Return how far our layer's output is from the notes' formula over this dimension."""
+    layer = with_random_affine(scheme.normalization(FEATURES))
+    return distance(layer(x), affine(layer, normalized(x, dim)))
 
 
 def lstm_distance() -> float:

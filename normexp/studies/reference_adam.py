@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-Array = npt.NDArray[np.float64]
+from normexp.studies.numbers import Array
 
 
 class Moments:

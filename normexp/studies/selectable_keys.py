@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from scipy.optimize import linprog
 
 from normexp.norms.base import Norm
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.studies.numbers import Array
 from normexp.training.build import build_norm
-
-Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import Interval
+from normexp.config.of_grids import SAMPLERS
 from normexp.errors import UserError
 from normexp.evidence.curves import better_direction
 from normexp.records.files import Unreadable
@@ -24,7 +25,6 @@ from normexp.records.names import JOURNAL
 if TYPE_CHECKING:
     from optuna.trial import FrozenTrial
 
-SAMPLERS = {"tpe": "TPESampler", "random": "RandomSampler"}
 FAILED = "FAIL"  # as Optuna calls it
 NUMBER = "number"  # of a trial, where it is not how many were told before: one before it failed
 DIGITS = 4  # of a number that is drawn: it stands in a command, and in the name of a run

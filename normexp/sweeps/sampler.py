@@ -17,13 +17,14 @@ from normexp.config import Config, compose
 from normexp.config.extras import need_extra
 from normexp.config.grid import expand
 from normexp.config.intervals import EXAMPLE, Interval, interval, is_interval, whole_meant
+from normexp.config.of_grids import SAMPLERS
 from normexp.config.overrides import parse_overrides, take_out, whole_number
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
 from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.curves import MEASURES
 from normexp.records import FINISHED, METRICS, RunDirectory, final_score, mean_score
-from normexp.sweeps.history import SAMPLERS, History, Search
+from normexp.sweeps.history import History, Search
 from normexp.sweeps.plan import Plan, Trial, check_varied, make_plan
 
 FAILED = "failed"  # of a run

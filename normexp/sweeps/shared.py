@@ -135,7 +135,7 @@ class SharedSweep:
         state = self.states(number // BLOCK)[number]
         return self.folder.read(f"{claim_name(number, state.generation)}.failed") or ""
 
-    def retry_failed(self, lost: Collection[int] = ()) -> int:
+    def retry_failed(self, lost: Collection[int]) -> int:
         """Open the cells that failed to whoever wants to try again, and those that are lost; return how many.
 
         Args:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from normexp.config.of_grids import STACK
 from normexp.config.overrides import take_out
 from normexp.config.text import amount
 from normexp.errors import UserError
@@ -14,7 +15,6 @@ from normexp.records import CHECKPOINT, DAMAGED, METRICS, Together, together_bef
 from normexp.sweeps.plan import Cell
 from normexp.sweeps.pool import Worker
 
-WORDS = ("false", "true", "auto")
 MOST = 64  # runs of one stack: more gain nothing, and the memory is that of so many networks
 MAY_DIFFER = ("seed", "optim.lr", "results_dir")
 LARGEST = 1e6  # rate beside ordinary ones: what a step computes with the largest must not overflow in the others
@@ -26,8 +26,8 @@ def take_stack(overrides: Sequence[str]) -> tuple[str, list[str]]:
     """Take `stack=WORD` out of the overrides: it belongs to the sweep. Raises UserError for another word."""
     given, rest = take_out(overrides, "stack")
     for word in map(str.lower, given):
-        if word not in WORDS:
-            raise UserError(f"stack={word}: allowed: {', '.join(WORDS)}")
+        if word not in STACK:
+            raise UserError(f"stack={word}: allowed: {', '.join(STACK)}")
     return (given or ["false"])[-1].lower(), rest
 
 

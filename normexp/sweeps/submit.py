@@ -144,9 +144,7 @@ def _printed(sweep: SharedSweep, settings: Settings) -> Submitted:
     return Submitted(f"nothing was submitted; {submit} does, from the folder of this command")
 
 
-def follow(
-    sweep: SharedSweep, engine: Executor, stops: bool, workers: Sequence[Worker] = ()
-) -> dict[Path, tuple[str, str]]:
+def follow(sweep: SharedSweep, engine: Executor, stops: bool, workers: Sequence[Worker]) -> dict[Path, tuple[str, str]]:
     """Show the sweep until every cell has ended, or no worker is left.
 
     Args:

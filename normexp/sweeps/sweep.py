@@ -157,7 +157,7 @@ def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, l
     return None if asked is None else whole_number("jobs", str(asked), 1), rest
 
 
-def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, trials: int = 1) -> str:
+def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, trials: int) -> str:
     """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known.
 
     Args:

@@ -15,7 +15,7 @@ from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
 from normexp.norms.convert import WAY_OUT, Unchanged, convert
-from normexp.norms.networks.modules import LAZY, has_lazy_layers
+from normexp.norms.networks.whole import LAZY, has_lazy_layers
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
 _TAKEN: WeakSet[nn.Module] = WeakSet()  # networks that runs of this process were given, and what has numbers in them

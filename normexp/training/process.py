@@ -23,6 +23,7 @@ from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
 from normexp.norms.kernels.precision import gradients_and_full_precision, made_on_cpu
+from normexp.norms.kernels.threads import threads_kept
 from normexp.seeding import random_kept
 from normexp.training.cores import settings_wanted
 
@@ -58,12 +59,8 @@ def threads_and_random_kept() -> Iterator[None]:
 
     These are the process's, so that a run which another thread begins waits for the end of this one.
     """
-    with _ONE_AT_A_TIME, generators_kept():
-        threads = torch.get_num_threads()
-        try:
-            yield
-        finally:
-            torch.set_num_threads(threads)
+    with _ONE_AT_A_TIME, generators_kept(), threads_kept():
+        yield
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from normexp.norms.checks.cost import cost
 from normexp.norms.checks.gradient_factor import gradient_factor
 from normexp.norms.checks.invariance import invariances
 from normexp.norms.checks.memory import kept_bytes, kept_relative_to_batch_norm
-from normexp.norms.checks.size import PerChannel, added_parameters, buffers
+from normexp.norms.checks.size import Count, added_parameters, buffers
 from normexp.norms.checks.subject import make_subject, settle
 from normexp.norms.checks.text import gap_text, gradient_at
 from normexp.norms.layer import LayerNorm
@@ -39,8 +39,8 @@ def test_card_counts_parameters_and_buffers(norm, learned, kept):
 
 
 def test_card_counts_a_line():
-    assert str(PerChannel(0, 0)) == "0"
-    assert str(PerChannel(1.5, 3)) == "1.5 C + 3"
+    assert str(Count(0, 0)) == "0"
+    assert str(Count(1.5, 3)) == "1.5 C + 3"
 
 
 def test_card_bytes_kept_are_those_of_the_tensors():

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from normexp.cli.candidates import FORMATS, OF_SWEEPS, PICTURES, STYLES, TABLES, candidates
+from normexp.cli.candidates import FORMATS, PICTURES, STYLES, TABLES, candidates
 from normexp.cli.completion_verb import SHELLS
 from normexp.cli.verbs import VERBS
 from normexp.config import groups, options
-from normexp.sweeps.history import SAMPLERS
-from normexp.sweeps.stacks import WORDS
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -98,11 +96,6 @@ def test_completion_of_formats_and_styles_is_what_commands_take():
     assert set(PICTURES) == set(formats.FORMATS)
     assert set(STYLES) == set(formats.STYLES)
     assert set(FORMATS) <= set(VERBS)
-
-
-def test_completion_of_a_sweeps_words_is_what_it_takes():
-    assert set(OF_SWEEPS["sampler"]) == set(SAMPLERS)
-    assert set(OF_SWEEPS["stack"]) == set(WORDS)
 
 
 def test_completion_says_what_a_word_is():

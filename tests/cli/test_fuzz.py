@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from normexp.cli.verbs import main
 from normexp.config import groups, options
-from normexp.config.options import config_dir, is_description, load_yaml, option
+from normexp.config.options import config_dir, keys_of, load_yaml, option
 
 SECONDS = 10.0  # of this thread's own time; torch is imported
 ODD = [
@@ -60,11 +60,6 @@ SMALL = ["0", "1", "2", "3", "5", "0.1", "0.5", "0.9", "true", "false", "null", 
 ROOT = ("seed", "batch_size", "clip_norm", "eval_every", "evals_per_epoch", "precision")
 
 
-def keys_of(group: str, name: str) -> list[str]:
-    keys = option(group, name)
-    return [f"{group}.{key}" for key in keys if not is_description(key) and key != "_target_"]
-
-
 def root_keys() -> list[str]:
     return [key for key in load_yaml(config_dir() / "config.yaml") if key not in ("defaults", "results_dir")]
 
@@ -77,7 +72,7 @@ def overrides(draw: st.DrawFn, values: list[str], chosen: Callable[[str], list[s
     }
     usual = {"dataset": "digits", "inputs": "standardize", "model": "cnn", "optim": "sgd", "schedule": "constant"}
     there = {**dict.fromkeys(groups(), "none"), "init": "default", **usual, **names}
-    keys = [key for group, name in there.items() for key in keys_of(group, name)] + root
+    keys = [f"{group}.{key}" for group, name in there.items() for key in keys_of(option(group, name))] + root
     set_keys = draw(st.sets(st.sampled_from(sorted(keys)), max_size=4))
     given = {key: draw(st.sampled_from(values)) for key in sorted(set_keys)}
     return [f"{key}={value}" for key, value in {**names, **given}.items()]

@@ -11,6 +11,7 @@ from networks_to_diagnose import kinds, small
 
 from normexp.diagnosis import repair
 from normexp.diagnosis.diagnose import diagnose
+from normexp.diagnosis.settings import broken_range
 from normexp.records import waiting
 
 NETS = """
@@ -151,3 +152,22 @@ def test_a_long_look_says_how_far_it_is(caplog, monkeypatch):
     ]
     assert "weight 1 of 3 is scaled" in said
     assert "layer 2 of 2 is recalibrated; batches: 5" in said
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "problem"),
+    [
+        ("lr", 0, ""),
+        ("lr", -1, "must be a number from 0"),
+        ("weight_decay", 0, ""),
+        ("momentum", 0, ""),
+        ("momentum", 1, "must be in [0, 1)"),
+    ],
+)
+def test_the_command_takes_the_settings_that_python_takes(cli, name, value, problem):
+    """A rate of 0 was refused by the one and taken by the other."""
+    assert broken_range(name, value) == problem
+    flag, given = f"--{name.replace('_', '-')}", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1, name: value}
+    words = [f"--{each.replace('_', '-')}={number}" for each, number in given.items()]
+    _, _, stderr = cli("diagnose", "nosuch_nets:net", *words)
+    assert stderr.startswith(f"normexp: diagnose: {flag} {value}: {problem}") if problem else flag not in stderr

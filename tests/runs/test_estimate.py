@@ -40,7 +40,7 @@ def test_seconds_of_a_length_are_those_of_its_steps_and_evaluations():
 def test_a_network_is_timed_once_for_all_lengths_and_rates(drawn):
     known = {}
     long, short, other = (
-        estimate_seconds(compose([*SMALL, *words]), None, known)
+        estimate_seconds(compose([*SMALL, *words]), Loader(), known)
         for words in (["steps=2000", "optim.lr=0.1"], ["steps=1000", "schedule=cosine", "seed=1"], ["norm=batch"])
     )
     assert len(known) == 2
@@ -50,7 +50,7 @@ def test_a_network_is_timed_once_for_all_lengths_and_rates(drawn):
 
 def test_slow_steps_are_few(drawn, monkeypatch):
     monkeypatch.setattr(estimate, "SECONDS", 1e-9)
-    assert estimate_seconds(compose([*SMALL, "steps=9"])) > 0
+    assert estimate_seconds(compose([*SMALL, "steps=9"]), Loader()) > 0
     assert drawn == [1]
 
 
@@ -58,7 +58,7 @@ def test_schedule_is_not_asked_for_steps_behind_the_run(drawn, monkeypatch):
     table = [{"lr": 0.1}, {"lr": 0.2}, {"lr": 0.3}, {"lr": 0.4}]  # one for each step, and for the row of the last
     build = estimate.build
     monkeypatch.setattr(estimate, "build", lambda *given: replace(build(*given), schedule=table.__getitem__))
-    assert estimate_seconds(compose([*SMALL, "steps=3"])) > 0
+    assert estimate_seconds(compose([*SMALL, "steps=3"]), Loader()) > 0
     assert drawn == [*range(1, 13)]
 
 

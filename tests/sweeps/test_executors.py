@@ -287,7 +287,7 @@ def test_who_follows_pauses_ten_times_as_long_as_a_look_and_not_as_the_wait_for_
     clock = SimpleNamespace(monotonic=lambda: time.monotonic() + sum(waited), sleep=pauses.append)
     monkeypatch.setattr(submit, "is_anybody_there", is_anybody_there)
     monkeypatch.setattr(submit, "time", clock)
-    submit.follow(sweep, Threads(0), stops=False)
+    submit.follow(sweep, Threads(0), stops=False, workers=[])
     assert len(pauses) == 1
     assert pauses[0] < 100
 
@@ -441,17 +441,21 @@ def test_printed_script_names_what_was_asked_for(results):
     sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace(0.2, 2.0))
     given = {"workers": 3, "partition": "night", "account": "lab", "gpus": 2, "memory": "8G", "cpus": 4, "time": 90}
     text = slurm.script(sweep, checked("slurm", given))
-    for line in (
+    assert text.startswith("#!/bin/bash\n#SBATCH --")
+    assert [line.removeprefix("#SBATCH --") for line in text.splitlines() if line.startswith("#SBATCH")] == [
+        f"job-name=normexp-{sweep.path.name}",
         "array=0-2",
         "partition=night",
         "account=lab",
-        "gpus-per-node=2",
         "mem=8G",
         "cpus-per-task=4",
+        "gpus-per-node=2",
         "time=90",
-    ):
-        assert f"#SBATCH --{line}\n" in text
-    assert "--signal=B:USR2@60" in text
+        "signal=B:USR2@60",
+        "open-mode=append",
+        f"output={sweep.path / slurm.FOLDER}/%A_%a.log",
+        "requeue",
+    ]
     assert "scontrol requeue" in text
     assert "scontrol requeue" not in slurm.script(sweep, checked("slurm", {"requeue": False}))
 

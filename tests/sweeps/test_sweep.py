@@ -198,7 +198,7 @@ def test_sweep_times_for_a_tenth_of_what_it_tells_at_most(monkeypatch, seconds: 
     monkeypatch.setattr("normexp.sweeps.sweep.time", SimpleNamespace(monotonic=lambda: next(clock)))
     cells = [SimpleNamespace(kind=kind, left=1.0, overrides=[], recipe=None) for kind in range(4)]
     worker = SimpleNamespace(request=lambda _: {"seconds": seconds})
-    said = time_needed([worker], cells, force=False)
+    said = time_needed([worker], cells, force=False, trials=1)
     kinds = "each kind of run" if timed == 4 else f"{timed} of 4 kinds of runs"
     assert said.endswith(f"timed by a few steps of {kinds}")
 

@@ -176,7 +176,7 @@ def test_worker_leaves_a_failed_cell_until_it_is_to_be_tried_again(results, monk
     assert sweep.folder.read("0.1.failed") == "no memory"
     assert RunDirectory(sweep.directory(0)).status == {"status": "failed", "cause": "no memory"}
     assert SweepWorker(sweep, InProcess(1)).serve() == 0
-    assert sweep.retry_failed() == 2
+    assert sweep.retry_failed(set()) == 2
     assert SweepWorker(sweep, InProcess(1)).serve() == 2
     assert ends(sweep) == ["done"] * 2
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from normexp.bench.commands import normexp, python, seconds
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
+from normexp.bench.turns import in_turns
 
 DATA = (
     "import torch; from normexp.config.instantiate import instantiate as i; from normexp.config import compose as c; "
@@ -28,10 +29,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "normexp status": normexp("status", folder),
         }
         seconds(normexp("run", "model=linear", "steps=1", "--quiet", f"results_dir={folder}"))  # for status to see
-        times: dict[str, list[float]] = {name: [] for name in commands}
-        for _ in range(2 if quick else rounds):
-            for name, command in commands.items():
-                times[name].append(seconds(command))
+        times = in_turns(commands, 2 if quick else rounds, seconds)
     base = next(iter(times.values()))
     yield Result(
         name="start",

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from normexp.bench.race import Process
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
+from normexp.bench.turns import in_turns
 from normexp.training.cores import BRIEFLY, physical_cores
 
 WORKS = {
@@ -51,16 +52,10 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 
 def turns(words: Sequence[str], neighbours: int, rounds: int) -> dict[str, list[float]]:
     """Return the milliseconds per step of every turn, way by way."""
-    times: dict[str, list[float]] = {way: [] for way in WAYS}
     with ExitStack() as stack:
         sides = {way: stack.enter_context(Process("normexp", words, settings)) for way, settings in WAYS.items()}
-        for side in sides.values():
-            side.turn(STEPS)
         stack.enter_context(busy(neighbours))
-        for _ in range(rounds):
-            for way, side in sides.items():
-                times[way].append(1000 * side.turn(STEPS)[0] / STEPS)
-    return times
+        return in_turns(sides, rounds, lambda side: 1000 * side.turn(STEPS)[0] / STEPS)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from normexp.norms.checks.capabilities import capabilities
 from normexp.norms.checks.gradient_factor import gradient_factor
 from normexp.norms.checks.invariance import invariances
 from normexp.norms.checks.memory import kept_relative_to_batch_norm
-from normexp.norms.checks.size import PerChannel, added_parameters, buffers
+from normexp.norms.checks.size import Count, added_parameters, buffers
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ class Card:
     depends_in_evaluation: bool
     gap: float
     works: dict[str, str]
-    parameters: PerChannel
-    buffers: PerChannel
+    parameters: Count
+    buffers: Count
     cancels_bias: bool
     kept: float
 

@@ -10,7 +10,7 @@ from normexp.norms.checks.card import measure
 from normexp.norms.checks.contract import contract
 from normexp.norms.checks.cost import FULL, SMALL, cost
 from normexp.norms.checks.matrix import matrix
-from normexp.norms.checks.text import card_text, findings_text
+from normexp.norms.checks.text import card_text, clauses_text
 
 
 def check_command(
@@ -33,7 +33,7 @@ def check_command(
     findings = contract(norm, exact_gradient=exact_gradient, mixes_examples=mixes_examples)
     holds = not any(finding.broken for finding in findings)
     verdict = "holds" if holds else "is broken"
-    head = f"{title}\n\ncontract: {verdict}\n{findings_text(findings)}"
+    head = f"{title}\n\ncontract: {verdict}\n{clauses_text(findings)}"
     try:
         card = measure(norm, backend="inductor" if inductor else "aot_eager")
         text = card_text(card, cost(norm, FULL if full else SMALL))

@@ -21,14 +21,14 @@ CLAUSES: tuple[Clause, ...] = (*OF_SIZES, *OF_NUMBERS, *OF_GRADIENTS, *OF_BLOCKS
 
 
 @dataclass(frozen=True)
-class Finding:
+class Checked:
     """One clause of the contract; `broken` says how it is broken, and is empty where it holds."""
 
     clause: str
     broken: str = ""
 
 
-def contract(norm: Norm, *, exact_gradient: bool = True, mixes_examples: bool | None = None) -> list[Finding]:
+def contract(norm: Norm, *, exact_gradient: bool = True, mixes_examples: bool | None = None) -> list[Checked]:
     """Check every clause about something that the scheme has. Raises nothing: what a scheme raises breaks the clause.
 
     Args:
@@ -36,7 +36,7 @@ def contract(norm: Norm, *, exact_gradient: bool = True, mixes_examples: bool | 
         mixes_examples: True if in training an example's output depends on the others; None: not said.
     """
     case = Case(norm, exact_gradient, mixes_examples)
-    return [Finding(clause.name, broken_by(clause, case)) for clause in clauses_for(case)]
+    return [Checked(clause.name, broken_by(clause, case)) for clause in clauses_for(case)]
 
 
 def clauses_for(case: Case) -> list[Clause]:

@@ -12,7 +12,7 @@ from normexp.norms.checks.subject import INPUTS, UNITS
 
 
 @dataclass(frozen=True)
-class PerChannel:
+class Count:
     """A number that grows with the width C of a layer: `slope` C + `constant`."""
 
     slope: float
@@ -24,12 +24,12 @@ class PerChannel:
         return " + ".join(terms)
 
 
-def added_parameters(norm: Norm) -> PerChannel:
+def added_parameters(norm: Norm) -> Count:
     """Count what a block of a Linear layer learns beyond the layer's own weight and bias."""
     return per_channel(*(own_parameters(block(norm, width)) for width in (UNITS, 2 * UNITS)))
 
 
-def buffers(norm: Norm) -> PerChannel:
+def buffers(norm: Norm) -> Count:
     """Count what a block of a Linear layer keeps without learning it, such as running estimates."""
     return per_channel(*(numel(block(norm, width).buffers()) for width in (UNITS, 2 * UNITS)))
 
@@ -48,7 +48,7 @@ def numel(tensors: Iterable[Tensor]) -> int:
     return sum(tensor.numel() for tensor in tensors)
 
 
-def per_channel(narrow: int, wide: int) -> PerChannel:
+def per_channel(narrow: int, wide: int) -> Count:
     """Return the line through the counts at `UNITS` and at twice as many channels."""
     slope = (wide - narrow) / UNITS
-    return PerChannel(slope, narrow - slope * UNITS)
+    return Count(slope, narrow - slope * UNITS)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, free_weight, weight_layers
+from normexp.norms.kernels.threads import threads_kept
 from normexp.seeding import random_kept, seed_all
 
 INPUTS, UNITS, BATCH = 24, 128, 96  # 32 groups hold 4 units each: two standardized ones would be constants
@@ -111,11 +112,7 @@ def distance(found: Tensor, expected: Tensor) -> float:
 @contextmanager
 def reproducible() -> Iterator[None]:
     """Measure the same numbers every time: seed 0, and one thread, which is also quickest on small tensors."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        with random_kept():
-            seed_all(0)
-            yield
-    finally:
-        torch.set_num_threads(threads)
+    with threads_kept(), random_kept():
+        torch.set_num_threads(1)
+        seed_all(0)
+        yield

@@ -1,20 +1,20 @@
-"""A card and the findings of the contract as text for a terminal."""
+"""A card and the clauses of the contract as text for a terminal."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
 from normexp.norms.checks.card import Card
-from normexp.norms.checks.contract import Finding
+from normexp.norms.checks.contract import Checked
 from normexp.norms.checks.cost import Cost
 
 WIDTH = 34
 
 
-def findings_text(findings: Sequence[Finding]) -> str:
+def clauses_text(checked: Sequence[Checked]) -> str:
     """Return one line per clause of the contract, and how it is broken."""
-    lines = [f"  {'BROKEN' if each.broken else 'holds ':7} {each.clause}" for each in findings]
-    broken = [f"          {each.broken}" if each.broken else "" for each in findings]
+    lines = [f"  {'BROKEN' if each.broken else 'holds ':7} {each.clause}" for each in checked]
+    broken = [f"          {each.broken}" if each.broken else "" for each in checked]
     return "\n".join(line for pair in zip(lines, broken, strict=True) for line in pair if line)
 
 

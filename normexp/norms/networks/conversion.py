@@ -14,15 +14,7 @@ from normexp.norms.base import Norm, Rows, num_outputs, weight_layers
 from normexp.norms.networks.dataflow import NONLINEAR, POOLING, Dataflow, Untraceable, name_of
 from normexp.norms.networks.effect import Effect
 from normexp.norms.networks.modes import odd_modes
-from normexp.norms.networks.modules import (
-    NORMS,
-    fused_tail,
-    has_layers,
-    is_nonlinearity,
-    lost_with,
-    unregistered,
-    width,
-)
+from normexp.norms.networks.modules import NORMS, fused_tail, has_layers, is_nonlinearity, lost_with, width
 from normexp.norms.networks.readers import Differs, Lacks, check_readers, reads_behind
 from normexp.norms.networks.refusals import (
     CannotConvert,
@@ -38,6 +30,7 @@ from normexp.norms.networks.refusals import (
 from normexp.norms.networks.replacement import carry
 from normexp.norms.networks.torch_weights import schemes_of_torch
 from normexp.norms.networks.unread import stranger
+from normexp.norms.networks.unregistered import unregistered
 
 POOLS = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d, nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)

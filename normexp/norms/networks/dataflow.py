@@ -74,7 +74,7 @@ def same_draws() -> Iterator[None]:
         yield
 
 
-def readings(model: nn.Module) -> list[dict[str, Any]]:
+def ways_to_call(model: nn.Module) -> list[dict[str, Any]]:
     """Return the calls of a forward that have to be read, each by what its optional inputs are; one left out is given.
 
     None of them is given, each alone, and all at once: a forward may go another way with each. One that is true or
@@ -95,7 +95,7 @@ def changed(usual: dict[str, Any], names: list[str]) -> dict[str, Any]:
 def graphs(
     model: nn.Module, tracer: Callable[[nn.Module], fx.Tracer], make: Callable[[], nn.Module], modes: Iterable[bool]
 ) -> list[fx.Graph]:
-    """Read the forward of a network in every call of `readings`, each on a copy of its own.
+    """Read the forward of a network in all `ways_to_call` it, each on a copy of its own.
 
     Args:
         model: the network, whose inputs the copies have.
@@ -107,7 +107,7 @@ def graphs(
         whatever else fx raises.
     """
     found = []
-    for mode, given in itertools.product(modes, readings(model)):
+    for mode, given in itertools.product(modes, ways_to_call(model)):
         trial = make().train(mode)
         graph, again = (read(tracer(trial), trial, given, gradients) for gradients in (True, False))
         if called(again) != called(graph):

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import copy
-import re
-from collections.abc import Iterable, Iterator
-from functools import partial
-from types import CellType, FunctionType, MethodType
 from typing import Any
 
 import torch
-from torch import Tensor, fx, nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import num_outputs
@@ -26,82 +22,11 @@ TORCHS = (
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
 CLOSE = 1e-9
-QUANTIZED = re.compile(r"torch\.ao\..*\b(quantized|qat|fake_quantize|observer)\b")  # where torch has such modules
-LAZY = "has lazy layers, which have no weights yet; pass a batch through it first"
-
-
-def check_network(model: object, valued: bool = True) -> None:
-    """Raise ValueError for what is no network, compiled or changed as a whole; where values are needed, without any."""
-    if not isinstance(model, nn.Module):
-        raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
-    if isinstance(model, torch.jit.ScriptModule):
-        raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
-    if isinstance(getattr(model, "_orig_mod", None), nn.Module):
-        raise ValueError("model: compiled by torch.compile; give the network inside it, model._orig_mod")
-    if type(model).__call__ is not nn.Module.__call__ and not isinstance(model, fx.GraphModule):
-        raise ValueError(f"model: {type(model).__name__} has a __call__ of its own; what that does cannot be read")
-    if quantized := next((each for each in model.named_modules() if QUANTIZED.match(type(each[1]).__module__)), None):
-        name, module = quantized
-        what = f"quantized or prepared for it ({name} is a {type(module).__module__}.{type(module).__name__})"
-        raise ValueError(f"model: {what}; give the float network that it was made of, and quantize the result")
-    if put := next((name for name in ("forward", "train", "eval") if name in vars(model)), None):
-        raise ValueError(f"model: its {put}() was put on this one network; only what its class does is read")
-    if model._forward_hooks or model._forward_pre_hooks:
-        raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
-    if has_lazy_layers(model):
-        raise ValueError(f"model: {LAZY}")
-    if valued and any(value.is_meta for value in [*model.parameters(), *model.buffers()]):
-        raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
-
-
-def has_lazy_layers(model: nn.Module) -> bool:
-    """Tell whether a layer waits for its first batch to know its shape."""
-    return any(map(torch.nn.parameter.is_lazy, [*model.parameters(), *model.buffers()]))
-
-
-def unregistered(model: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
-    """Yield owner, attribute and module where a network keeps modules in what is none: a list, a function."""
-    own, usual = set(model.modules()), vars(nn.Module())
-    for owner in (each for each in own if not isinstance(each, torch.jit.ScriptModule)):
-        for name, value in vars(owner).items():
-            for each in _inside(value, set()) if name not in usual else ():
-                if each not in own:
-                    yield owner, name, each
 
 
 def has_layers(module: nn.Module) -> bool:
     """Tell whether there is something in a module that a scheme would change."""
     return any(isinstance(part, (*LAYERS, *NORMS)) for part in module.modules())
-
-
-def _inside(value: object, seen: set[int]) -> Iterator[nn.Module]:
-    """Yield the modules that a value is or holds, but not those in them."""
-    if isinstance(value, nn.Module):
-        yield value
-    elif id(value) not in seen:  # a function may hold itself
-        seen.add(id(value))
-        for each in _parts(value):
-            yield from _inside(each, seen)
-
-
-def _parts(value: object) -> Iterable[object]:
-    """Return what Python's own containers, functions and methods hold."""
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, partial):
-        return [value.func, value.args, value.keywords]
-    if isinstance(value, MethodType):
-        return [value.__self__]
-    if isinstance(value, FunctionType):
-        return [value.__defaults__, value.__kwdefaults__, *map(_content, value.__closure__ or ())]
-    return list(value) if isinstance(value, (list, tuple, set)) else ()
-
-
-def _content(cell: CellType) -> object:
-    try:
-        return cell.cell_contents
-    except ValueError:  # a name that has no value yet
-        return None
 
 
 def touched(module: nn.Module) -> bool:

@@ -18,7 +18,7 @@ from normexp.norms.networks.readers import described
 from normexp.norms.networks.replacement import swap
 from normexp.norms.networks.unread import why_unread
 
-LAYERS = (
+PLAIN_LAYERS = (  # exactly torch's
     nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d,
 )  # fmt: skip
 TRAINS, KEPT = "trains", "kept"  # what is noted of a call
@@ -54,7 +54,7 @@ def _neighbours(model: nn.Module, graph: fx.Graph) -> Iterator[tuple[str, str]]:
         name, module = str(node.target), model.get_submodule(str(node.target))
         shared = any(owners[id(value)] > 1 for value in module.parameters())
         more = len(node.all_input_nodes) > 1 or len(node.args) != 1 or node.kwargs  # than what is normalized
-        kept = isinstance(module, LAYERS) or not more
+        kept = isinstance(module, PLAIN_LAYERS) or not more
         if node.meta.get(TRAINS):
             return False
         return uses[name] == 1 and kept and not shared and not any(target.startswith(f"{name}.") for target in read)

@@ -38,11 +38,7 @@ ASKING = 30.0  # seconds that the scheduler has for an answer
 
 
 class SlurmExecutor:
-    """Submits N workers as an array.
-
-    Args:
-        threads: of each; the CPUs that it asks for.
-    """
+    """Submits N workers as an array; the threads of each are the CPUs that it asks for."""
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -156,15 +152,11 @@ def note_submitted(sweep: SharedSweep, job: str) -> None:
 def parameters(sweep: SharedSweep, settings: Settings) -> dict[str, Any]:
     """Return what submitit calls the settings."""
     wanted = {
-        "partition": settings["partition"],
-        "account": settings["account"],
-        "mem": settings["memory"],
-        "cpus_per_task": settings["cpus"],
-        "gpus_per_node": settings["gpus"] or None,
+        **{name.replace("-", "_"): value for name, value in _resources(settings).items()},
         "signal_delay_s": LEAD,
-        "additional_parameters": {"requeue": True} if settings["requeue"] else {"no-requeue": True},
+        "additional_parameters": {_requeue(settings): True},
     }
-    slurm = {f"slurm_{key}": value for key, value in wanted.items() if value is not None}
+    slurm = {f"slurm_{key}": value for key, value in wanted.items()}
     return {"name": f"normexp-{sweep.path.name}", "timeout_min": settings["time"], **slurm}
 
 
@@ -173,23 +165,19 @@ def script(sweep: SharedSweep, settings: Settings) -> str:
     flags = {
         "job-name": f"normexp-{sweep.path.name}",
         "array": f"0-{settings['workers'] - 1}",
-        "partition": settings["partition"],
-        "account": settings["account"],
-        "mem": settings["memory"],
-        "cpus-per-task": settings["cpus"],
-        "gpus-per-node": settings["gpus"] or None,
+        **_resources(settings),
         "time": settings["time"],
         "signal": f"B:USR2@{LEAD}",
         "open-mode": "append",
         "output": f"{sweep.path / FOLDER}/%A_%a.log",
     }
-    lines = [f"#SBATCH --{name}={shlex.quote(str(value))}" for name, value in flags.items() if value is not None]
-    lines.append("#SBATCH --requeue" if settings["requeue"] else "#SBATCH --no-requeue")
+    lines = [f"#SBATCH --{name}={shlex.quote(str(value))}" for name, value in flags.items()]
     again = 'scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"' if settings["requeue"] else "exit 0"
     return "\n".join(
         [
             "#!/bin/bash",
             *lines,
+            f"#SBATCH --{_requeue(settings)}",
             f"{shlex.join(worker_command(sweep, settings['cpus']))} &",
             "worker=$!",
             f"trap 'kill -TERM $worker; wait $worker; {again}' USR2  # its time is nearly over, or it is preempted",
@@ -198,6 +186,22 @@ def script(sweep: SharedSweep, settings: Settings) -> str:
             "",
         ]
     )
+
+
+def _resources(settings: Settings) -> dict[str, Any]:
+    """Return what a worker asks for, as sbatch calls it, without what is left to the cluster."""
+    wanted = {
+        "partition": settings["partition"],
+        "account": settings["account"],
+        "mem": settings["memory"],
+        "cpus-per-task": settings["cpus"],
+        "gpus-per-node": settings["gpus"] or None,
+    }
+    return {name: value for name, value in wanted.items() if value is not None}
+
+
+def _requeue(settings: Settings) -> str:
+    return "requeue" if settings["requeue"] else "no-requeue"
 
 
 def running_jobs(jobs: list[str]) -> list[str]:

@@ -1,0 +1,12 @@
+"""The random numbers of data: streams of their own, so that what one draws leaves the others alone."""
+
+from __future__ import annotations
+
+from zlib import crc32
+
+import numpy as np
+
+
+def stream(seed: int, name: str) -> np.random.Generator:
+    """Return a fresh generator for a named stream: of one data set, or of one of its splits."""
+    return np.random.default_rng([seed, crc32(name.encode())])

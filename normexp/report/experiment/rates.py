@@ -16,7 +16,8 @@ from normexp.evidence.curves import Cell, better_direction, named_point
 from normexp.evidence.reading import value_at
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.figures import SELECTION, Figure
+from normexp.experiments.figure import Figure
+from normexp.experiments.figures import SELECTION
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import combinations, points

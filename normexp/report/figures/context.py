@@ -13,7 +13,7 @@ from normexp.errors import UserError, unknown
 from normexp.evidence.curves import Cell, Curve, better_direction
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.experiments.experiment import Experiment, product
-from normexp.experiments.figures import Figure
+from normexp.experiments.figure import Figure
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import value_text
@@ -134,10 +134,7 @@ class FigureContext(Generic[Spec]):
 
         Raises: UserError where it is not finished in any cell.
         """
-        seeds = self.experiment.grid["seed"]
-        seed = seeds[0] if seed is None else seed
-        if seed not in seeds:
-            raise self.error(f"seed={seed} is not in the grid: {', '.join(map(str, seeds))}")
+        seed = self.experiment.grid["seed"][0] if seed is None else seed
         runs = {cell: self.records[cell, seed] for cell in self.cells if (cell, seed) in self.records}
         finished = {cell: run.directory for cell, run in runs.items() if run.finished}
         if not finished:
@@ -227,7 +224,7 @@ class FigureContext(Generic[Spec]):
         limits = self.window(self.spec.limits, metric)
         panels = given.pop("panels", None) or {"": Panel()}
         panels = {name: self._panel(panel, limits, metric) for name, panel in panels.items()}
-        zoom = self.window(self.spec.zoom, metric)
+        zoom = self.window(getattr(self.spec, "zoom", {}), metric)
         if zoom:
             data, panels = _zoomed(data, panels[""], zoom)
             given |= {"panel": "part", "share_y": "none"}
@@ -237,7 +234,9 @@ class FigureContext(Generic[Spec]):
             log=frozenset(getattr(self.spec, "log", ())),
             title=self.title,
             panels=panels,
-            references=tuple(Reference(factor(metric) * each.at, each.text, each.axis) for each in self.spec.reference),
+            references=tuple(
+                Reference(self._unit(each.axis, metric) * each.at, each.text, each.axis) for each in self.spec.reference
+            ),
             preview=self.experiment.scale == "smoke",
             sentences=(caption, *given.pop("sentences", ())),
             notes=(*self.notes, *self.data_notes),
@@ -245,10 +244,14 @@ class FigureContext(Generic[Spec]):
         )
 
     def window(self, windows: Mapping[Any, Mapping[Any, tuple[float, float]]], metric: str) -> dict[str, Range]:
-        """Return {axis: ends} at this scale, y and the values of rows in the unit of the axis."""
+        """Return {axis: ends} at this scale, in the unit of the axis."""
         here = windows.get(self.experiment.scale, {})
-        unit = {"x": 1.0, "y": factor(metric)}
-        return {axis: (unit[axis] * low, unit[axis] * high) for axis, (low, high) in here.items()}
+        units = {axis: self._unit(axis, metric) for axis in here}
+        return {axis: (units[axis] * low, units[axis] * high) for axis, (low, high) in here.items()}
+
+    def _unit(self, axis: str, metric: str) -> float:
+        """Return by what a value on an axis is multiplied to be shown: rows have those of the metric on x."""
+        return factor(metric) if axis == "y" or "y" not in self.spec.numbered else 1.0
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
         known = replace(panel, possible=possible(metric), worst=worst(metric)) if metric else panel

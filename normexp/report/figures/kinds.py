@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from normexp.evidence.curves import PROBE, Cell, better_direction
-from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
+from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
 from normexp.report.figures.context import FigureContext, check_known
@@ -52,9 +52,7 @@ def against(context: FigureContext[Against]) -> Chart:
     spec = context.spec
     data = context.samples(spec.metric, spec.at, without=spec.axis)
     values = list(dict.fromkeys(dict(cell.point)[spec.axis] for cell in context.cells))
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    if "x" in spec.log and not numbers:
-        raise context.error(f"log: x: axis {spec.axis} has values that are no numbers")
+    numbers = are_numbers(values)
     places = {value: float(value) if numbers else float(i) for i, value in enumerate(values)}  # type: ignore[arg-type]
     data = data.assign(place=data[spec.axis].map(places))
     cells = {context.name(cell, spec.axis): cell for cell in context.runs}

@@ -18,8 +18,7 @@ from normexp.report.steps_to_target import steps_by_seed
 def steps_to_target(context: FigureContext[StepsToTarget]) -> Chart:
     spec = context.spec
     better = spec.better or better_direction(spec.metric)
-    if better is None:
-        raise context.error(f"metric {spec.metric!r} does not tell what is better; add better: higher|lower")
+    assert better is not None  # a figure has the one or the other
     rows = [
         {"line": context.name(cell), "run": seed, "steps": each.step, "ended": context.runs[cell][seed].diverged}
         for cell in context.runs

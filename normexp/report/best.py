@@ -62,7 +62,7 @@ def combinations_tried(frame: Frame, over: Sequence[str] = (), metric: str | Non
     others = ["experiment", "scale", *PLACES, "norm", *(key for key in frame.varying if key not in (*over, NOTE))]
     arms = list(dict.fromkeys(key for key in others if key not in over))
     groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows_of(frame, frame.keys([*arms, *over])):
+    for row in rows_of(frame, [*arms, *over]):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
     return Choice(over, metric, _shown(arms, list(groups)), list(groups.values()), frame)
 

@@ -20,7 +20,7 @@ class Look(Strict):
     metric: Text
     """A column of metrics.csv; also SPLIT/error (1 - accuracy) and seconds_per_step."""
     at: At | None = None
-    """last, best, mean or step N, which is the last evaluation by then."""
+    """last, best, mean, range or step N, which is the last evaluation by then."""
     target: Target | None = None
     """Steps to a number, or to `best of ARM`."""
     than: str | None = None

@@ -61,7 +61,7 @@ def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[
 def _learned(measured: Measured, columns: Sequence[Column]) -> list[Column]:
     """Return the column of runs above chance, where test accuracies are shown and every run's chance is known."""
     shares = any(is_share(getattr(column, "metric", "")) for column in columns if isinstance(column, Metric))
-    runs = [learned(run) for seeds in measured.curves.values() for run in seeds.values()]
+    runs = [learned(run) for run in measured.runs]
     return [Learned(measured)] if shares and runs and None not in runs else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -10,8 +10,7 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.curves import Cell, Curve, better_direction
-from normexp.evidence.reading import MissingRuns, value_at
+from normexp.evidence.curves import Cell, Curve
 from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figure import Figure
 from normexp.records import RunDirectory
@@ -147,13 +146,7 @@ class FigureContext(Generic[Spec]):
         Args:
             over: an arm whose value at the same point with the same seed divides this one's.
         """
-        try:
-            own = {
-                seed: factor(metric) * value_at(run, metric, at, better_direction(metric))
-                for seed, run in self.measured.curves.get(cell, {}).items()
-            }
-        except MissingRuns:
-            return {}
+        own = {seed: factor(metric) * value for seed, value in self.measured.values(cell, metric, at).items()}
         return ratios(own, self.values(Cell(over, cell.point), metric, at)) if over else own
 
     def evaluations(self, metric: str, x: str = "step") -> pd.DataFrame:
@@ -268,6 +261,12 @@ def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tupl
     part = replace(whole, title="enlarged", x=zoom.get("x", whole.x), y=zoom.get("y", whole.y))
     both = pd.concat([data.assign(part=WHOLE), data.assign(part="part")], ignore_index=True)
     return both, {WHOLE: whole, "part": part}
+
+
+def in_order_of(data: pd.DataFrame, column: str, names: Iterable[str]) -> pd.DataFrame:
+    """Return the rows in the order of the names in a column; those with one name stay in theirs."""
+    ordered = data.assign(**{column: pd.Categorical(data[column], list(names))})
+    return ordered.sort_values(column, kind="stable").astype({column: str})
 
 
 def check_known(where: str, kind: str, name: str, known: Sequence[str]) -> None:

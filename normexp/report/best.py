@@ -12,8 +12,9 @@ from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES, better_direction, cost_sign
 from normexp.evidence.stats import mean, paired, without_last_bits
 from normexp.report.frame import Frame
-from normexp.report.labels import NOTE, PLACES
-from normexp.report.measurements import check_metric, title
+from normexp.report.labels import PLACES
+from normexp.report.metrics import check_metric, title
+from normexp.report.options import NOTE
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import EMPTY, Table, Value

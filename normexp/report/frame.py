@@ -47,8 +47,8 @@ from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
 from normexp.report.data_versions import with_data_versions
 from normexp.report.declared import declared_records
-from normexp.report.labels import PLACES, Labels, Options, order
-from normexp.report.options import run_options
+from normexp.report.labels import PLACES, Labels, order
+from normexp.report.options import Options, run_options
 from normexp.report.record import Record
 from normexp.report.tidy import Frame, text
 

@@ -16,9 +16,8 @@ from normexp.config.options import said_by
 from normexp.errors import UserError
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
 from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
-from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
-from normexp.report.options import run_options
+from normexp.report.options import Options, run_options
 
 STALE = "stale"  # made with settings that are not those of the experiment
 OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.evidence.curves import better_direction
+from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.against import against
 from normexp.report.frame import Frame, where
-from normexp.report.measurements import factor, is_share, title
+from normexp.report.metrics import factor, title
 from normexp.report.notes import notes
 from normexp.report.record import Record
 from normexp.report.rounding import mean_and_deviation, number

@@ -11,7 +11,7 @@ from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviati
 from normexp.experiments import tables
 from normexp.report.against import BY_RANK, difference
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, title
+from normexp.report.metrics import factor, title
 from normexp.report.table import EMPTY, Value
 from normexp.report.tables import summary
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction, named_point
+from normexp.evidence.curves import Cell, better_direction, is_share, named_point
 from normexp.evidence.reading import value_at
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
@@ -30,7 +30,7 @@ from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, is_share, possible, title, worst
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 

@@ -25,7 +25,7 @@ from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
 from normexp.report.measured import Measured
-from normexp.report.measurements import title
+from normexp.report.metrics import title
 from normexp.report.table import Table
 
 REFUSED = "refused"

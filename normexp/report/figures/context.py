@@ -19,7 +19,7 @@ from normexp.report.figures.scales import value_text
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, possible, title, worst
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.ratios import ratios
 from normexp.report.record import Record
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from normexp.evidence.curves import PROBE, Cell, better_direction
+from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
@@ -22,7 +22,7 @@ from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, in_order
 from normexp.report.measured import runs_of
-from normexp.report.measurements import factor, is_share, possible, title, worst
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.table import EMPTY
 
 ALL = "all"

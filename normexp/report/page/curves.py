@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction
+from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction, is_share
 from normexp.report.figures.styles import LineStyle
 from normexp.report.measured import runs_of
-from normexp.report.measurements import factor, is_share, title
+from normexp.report.metrics import factor, title
 
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them

@@ -6,7 +6,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from normexp.config.options import option, options
+from normexp.config.options import options, said_by
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
@@ -28,9 +28,8 @@ def check(arguments: argparse.Namespace) -> int:
 
     norm = build_norm(config)
     scheme = config.choices["norm"]
-    about = option("norm", scheme) if scheme in options("norm") else {}  # a scheme of the user's own says nothing
-    exact = about.get("_gradient_") != "approximate"
-    mixes = None if scheme == "stack" else about.get("_batch_statistics_")  # a stack's parts are anybody's
+    exact = said_by("norm", scheme, "_gradient_") != "approximate"
+    mixes = said_by("norm", scheme, "_batch_statistics_") if scheme != "stack" else None  # its parts are anybody's
     flags = {"exact_gradient": exact, "mixes_examples": mixes, "full": arguments.full, "inductor": arguments.inductor}
     text, holds = check_command(norm, repr(norm), **flags)
     print(text)

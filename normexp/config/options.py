@@ -57,6 +57,11 @@ def option(group: str, name: str) -> dict[str, Any]:
     return load_yaml(config_dir() / group / f"{name}.yaml")
 
 
+def said_by(group: str, name: str | None, key: str) -> Any:
+    """Return what an option says of itself under a key; None where it says nothing, or is no option of ours."""
+    return option(group, name).get(key) if name in options(group) else None
+
+
 @cache
 def keys_by_word() -> dict[str, str]:
     """Return the words that name a group or a key, which are the whole of it or its last part -> the group or key."""

@@ -20,7 +20,12 @@ from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.checks.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
 from normexp.experiments.checks.composed import check_refused, composed
-from normexp.experiments.checks.in_vain import check_replaced, check_seeds_of_figures, check_unread
+from normexp.experiments.checks.in_vain import (
+    check_logarithms_of_figures,
+    check_replaced,
+    check_seeds_of_figures,
+    check_unread,
+)
 from normexp.experiments.checks.look_alikes import check_looks
 from normexp.experiments.checks.reach import check_reach
 from normexp.experiments.document import Document
@@ -204,6 +209,7 @@ def _check_figures(
     check_seeds_of_figures(experiment, document)
     for i, figure in enumerate(experiment.figures):
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
+    check_logarithms_of_figures(experiment, document)
 
 
 def _recorded(configs: Sequence[Config]) -> list[str]:

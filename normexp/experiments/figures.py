@@ -6,125 +6,24 @@ in the YAML and percentages in the picture.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, cast, get_args
+from collections.abc import Iterable
+from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from normexp.config.schema import Strict, check_once, refusal
-from normexp.evidence.best_of import BEST_OF
-from normexp.evidence.claims.fields import At, Text, Where
-from normexp.evidence.curves import extremes, said_extremes
-from normexp.experiments.names import SCALES, Scale
-
-
-def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
-
-
-def _by_scale(value: Any) -> Any:
-    """Return {scale: {axis: [low, high]}}; what names no scale is the paper's, since shorter runs do not get there."""
-    named = isinstance(value, Mapping) and any(key in SCALES for key in value)
-    scales = cast("Mapping[Any, Any]", value) if named else {"paper": value}
-    return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
-
-
-def _number(given: Any) -> Any:
-    """Refuse a truth value, which Python takes for 1 or 0."""
-    if isinstance(given, bool):
-        raise refusal(f"{given!r} is not a number")
-    return given
-
-
-def _target(given: Any) -> Any:
-    given = _number(given)
-    if isinstance(given, str) and not given.startswith(BEST_OF):
-        raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
-    return given
-
-
-def _file_name(name: str) -> str:
-    """Refuse a name that would lie in another folder."""
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
-        raise refusal(f"{name!r} is no name of a file; allowed: letters, digits, _ and -")
-    return name
-
-
-Target = Annotated[float | str, BeforeValidator(_target)]
-Names = Annotated[list[str], BeforeValidator(_listed)]
-Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
-Window = dict[Literal["x", "y"], Pair]
-XY = list[Literal["x", "y"]]
-
-
-def check_range(metric: str, target: object, *below: str | int) -> None:
-    """Raise PydanticCustomError for a target that the metric cannot have; it stands `below`."""
-    low, high = extremes(metric)
-    if isinstance(target, int | float) and not low <= target <= high:
-        raise refusal(
-            f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", *below, "target"
-        )
-
+from normexp.config.schema import refusal
+from normexp.errors import unknown
+from normexp.evidence.claims.fields import At
+from normexp.evidence.curves import better_direction
+from normexp.experiments.figure import XY, Figure, Names, Target, Windows, check_range
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
 TARGETS = "targets"  # the picture of how many times fewer steps, over a range of targets
 
 
-class Drawing(Strict):
-    """Numbers may be texts, and pairs lists."""
-
-    model_config = ConfigDict(strict=False)
-
-
-class Reference(Drawing):
-    """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
-
-    at: Annotated[float, BeforeValidator(_number)]
-    text: str
-    axis: Literal["x", "y"] = "y"
-
-
-class Figure(Drawing):
-    """What every figure may have.
-
-    Attributes:
-        name: of the files NAME.png and NAME.svg.
-        title: a few words above the picture.
-        caption: sentences beside the picture; what lines, bands and marks mean is added to them.
-        arms: those to show; all where it is empty.
-        where: {AXIS: VALUE}: only these points of the grid.
-        labels: {x | y | z: words with the unit} of an axis; {COLUMN | ARM | AXIS | LAYER: words} wherever it is named;
-            an arm that is called as a scheme is has the scheme's one name otherwise (RMSNorm for `RMS norm`).
-        limits: [LOW, HIGH] of y, or {x: ..., y: ...}, at paper scale; or {SCALE: one of these}.
-        zoom: the same, of a second panel that shows a part of the first one larger.
-        reference: lines at values, with words.
-    """
-
-    name: Annotated[Text, AfterValidator(_file_name)]
-    title: str = ""
-    caption: str = ""
-    arms: list[str] = []
-    where: Where = {}
-    labels: dict[str, str] = {}
-    limits: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}
-    zoom: Annotated[dict[Scale, Window], BeforeValidator(_by_scale)] = {}
-    reference: list[Reference] = []
-
-    @model_validator(mode="after")
-    def _pairs(self) -> Figure:
-        for window in (*self.limits.values(), *self.zoom.values()):
-            for pair in window.values():
-                if not pair[0] < pair[1]:
-                    raise refusal(f"{list(pair)} is not [LOW, HIGH]")
-        return self
-
-    @model_validator(mode="after")
-    def _shows_each_once(self) -> Figure:
-        for key in type(self).model_fields:
-            if isinstance(value := getattr(self, key), list):
-                check_once([each for each in value if isinstance(each, str)], key)
-        return self
+def are_numbers(values: Iterable[object]) -> bool:
+    """Tell whether all values of an axis of the grid are numbers, so that it can be drawn as an axis of numbers."""
+    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
 
 
 class Curves(Figure):
@@ -132,6 +31,8 @@ class Curves(Figure):
 
     Attributes:
         formula: a column with what a law predicts, drawn dashed for the first arm.
+        zoom: as `limits`, of a second panel that shows a part of the first one larger.
+        published: {ARM: {step or epoch, as x is: [...], value: [...]}}.
         published_caption: a sentence about the published curves, where they are drawn.
     """
 
@@ -140,8 +41,20 @@ class Curves(Figure):
     formula: str | None = None
     x: Literal["step", "epoch"] = "step"
     log: XY = []
+    zoom: Windows = {}
     published: dict[str, dict[Literal["step", "epoch", "value"], list[float]]] = {}
     published_caption: str = ""
+
+    @model_validator(mode="after")
+    def _published_are_curves(self) -> Curves:
+        for arm, curve in self.published.items():
+            for key in (self.x, "value"):
+                if key not in curve:
+                    raise refusal(f"has no {key}", "published", arm)
+            x, values = len(curve[self.x]), len(curve["value"])
+            if x != values:
+                raise refusal(f"has {x} of {self.x}, but {values} of value", "published", arm)
+        return self
 
 
 class StepsToTarget(Figure):
@@ -152,6 +65,7 @@ class StepsToTarget(Figure):
         sort: rows by their median, the fastest first.
     """
 
+    numbered = ("x",)
     kind: Literal["steps_to_target"]
     metric: str
     target: Target
@@ -164,12 +78,20 @@ class StepsToTarget(Figure):
         check_range(self.metric, self.target)
         return self
 
+    @model_validator(mode="after")
+    def _has_direction(self) -> StepsToTarget:
+        if (self.better or better_direction(self.metric)) is None:
+            words = f"the name of metric {self.metric!r} does not tell what is better; add better: higher|lower"
+            raise refusal(words, "metric")
+        return self
+
 
 class Against(Figure):
     """A metric against an axis of the grid, a line per arm with 95 % intervals.
 
     Attributes:
         formula: a column with what a law predicts, drawn dashed for the first arm.
+        zoom: as `limits`, of a second panel that shows a part of the first one larger.
     """
 
     kind: Literal["against"]
@@ -178,6 +100,7 @@ class Against(Figure):
     axis: str
     at: At = "last"
     log: XY = []
+    zoom: Windows = {}
 
 
 class Bars(Figure):
@@ -189,6 +112,7 @@ class Bars(Figure):
         together: the values of `axis` in one row, told apart by colour.
     """
 
+    numbered = ("x",)
     kind: Literal["bars"]
     metric: str
     axis: str | None = None
@@ -198,10 +122,17 @@ class Bars(Figure):
     together: bool = False
     log: list[Literal["x"]] = []
 
+    @model_validator(mode="after")
+    def _together_along_an_axis(self) -> Bars:
+        if self.together and not self.axis:
+            raise refusal("needs an axis, whose values it puts into one row", "together")
+        return self
+
 
 class Counts(Figure):
     """Several metrics that count parts of one whole: a stacked bar per arm."""
 
+    numbered = ()
     kind: Literal["counts"]
     metrics: list[str]
     at: At = "last"
@@ -214,6 +145,7 @@ class Heat(Figure):
         relative_to: an arm whose value, at the same point with the same seed, divides every other.
     """
 
+    numbered = ()
     kind: Literal["heat"]
     metric: str | None = None
     metrics: list[str] = []
@@ -275,10 +207,18 @@ class Lines(Figure):
     seed: int | None = None
     log: XY = []
 
+    @model_validator(mode="after")
+    def _dotted_are_drawn(self) -> Lines:
+        for column in self.dotted:
+            if column not in self.y:
+                raise refusal(unknown("column of y", column, self.y), "dotted")
+        return self
+
 
 class Contour(Figure):
     """A surface z over x and y from a table that is a regular grid, a panel per arm, with a path on it."""
 
+    numbered = ()
     kind: Literal["contour"]
     table: str
     x: str

@@ -8,7 +8,7 @@ from typing import Any
 from normexp.config.schema import refusal
 from normexp.config.text import shown
 from normexp.errors import did_you_mean, nearest
-from normexp.experiments.figures import Figure
+from normexp.experiments.figure import Figure
 
 MEASURED = ("lines", "contour", "percentiles", "multiples")  # what these show is known when it has been measured
 

@@ -12,6 +12,7 @@ from normexp.config.schema import spelling
 from normexp.evidence.claims import estimands as claims
 from normexp.evidence.claims.region import ALLOWED
 from normexp.experiments import figures, grids, schema, tables
+from normexp.experiments.figure import Figure
 
 _HEAD = f"""# The YAML of an experiment
 
@@ -62,7 +63,7 @@ def page() -> str:
         _HEAD,
         *_section("Keys", experiment),
         *_section("Claims", estimands),
-        *_section("Figures", [figures.Figure]),
+        *_section("Figures", [Figure]),
     ]
     kinds = [f"- `{kind}`: {_first_line(model)} It {_own_keys(model)}" for kind, model in figures.MODELS.items()]
     return "\n".join([*parts, *kinds]) + "\n"
@@ -82,7 +83,7 @@ def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
 
 def _own_keys(model: type[BaseModel]) -> str:
     """Return the keys that a kind of figure has beside those of every figure, the ones that it needs first."""
-    own = {name: field for name, field in model.model_fields.items() if name not in figures.Figure.model_fields}
+    own = {name: field for name, field in model.model_fields.items() if name not in Figure.model_fields}
     meanings = _attributes(model)
     words = {name: f"`{name}`" + (f" ({meanings[name]})" if name in meanings else "") for name in own if name != "kind"}
     needed = ", ".join(text for name, text in words.items() if own[name].is_required())

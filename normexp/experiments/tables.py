@@ -11,7 +11,7 @@ from normexp.errors import UserError
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
-from normexp.experiments.figures import Target, check_range
+from normexp.experiments.figure import Target, check_range
 
 
 class Look(Strict):
@@ -20,7 +20,7 @@ class Look(Strict):
     metric: Text
     """A column of metrics.csv; also SPLIT/error (1 - accuracy) and seconds_per_step."""
     at: At | None = None
-    """last, best, mean or step N, which is the last evaluation by then."""
+    """last, best, mean, range or step N, which is the last evaluation by then."""
     target: Target | None = None
     """Steps to a number, or to `best of ARM`."""
     than: str | None = None

@@ -1,1 +1,1 @@
-"""Reporting: run directories in, figures and tables out. Never trains, and imports no torch."""
+"""Reporting: run directories in, figures and tables out; imports no torch. Only `reproduce` trains, what is missing."""

@@ -11,7 +11,7 @@ from normexp.errors import UserError, unknown
 from normexp.evidence.curves import better_direction
 from normexp.evidence.reading import worst
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
-from normexp.report.measurements import factor, title
+from normexp.report.metrics import factor, title
 from normexp.report.rounding import with_interval
 from normexp.report.table import EMPTY, Value
 

@@ -12,8 +12,9 @@ from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES, better_direction, cost_sign
 from normexp.evidence.stats import mean, paired, without_last_bits
 from normexp.report.frame import Frame
-from normexp.report.labels import NOTE, PLACES
-from normexp.report.measurements import check_metric, title
+from normexp.report.labels import PLACES
+from normexp.report.metrics import check_metric, title
+from normexp.report.options import NOTE
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 from normexp.report.table import EMPTY, Table, Value
@@ -62,7 +63,7 @@ def combinations_tried(frame: Frame, over: Sequence[str] = (), metric: str | Non
     others = ["experiment", "scale", *PLACES, "norm", *(key for key in frame.varying if key not in (*over, NOTE))]
     arms = list(dict.fromkeys(key for key in others if key not in over))
     groups: dict[tuple[str, ...], list[Row]] = {}
-    for row in rows_of(frame, frame.keys([*arms, *over])):
+    for row in rows_of(frame, [*arms, *over]):
         groups.setdefault(tuple(row.key[key] for key in arms), []).append(row)
     return Choice(over, metric, _shown(arms, list(groups)), list(groups.values()), frame)
 

@@ -14,11 +14,10 @@ from normexp.evidence.curves import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.report.commands import draw
 from normexp.report.frame import Frame, folder_frame, frame_of
-from normexp.report.labels import Options
-from normexp.report.measurements import drawn_unasked
+from normexp.report.metrics import drawn_unasked
 from normexp.report.neighbours import latest, neighbours
 from normexp.report.notes import without_record
-from normexp.report.options import run_options
+from normexp.report.options import Options, run_options
 
 MOST = 500  # runs whose table is made unasked
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from normexp.config.identity import PATH_KEYS
 from normexp.errors import UserError
-from normexp.report.labels import NOTE, Options
+from normexp.report.options import NOTE, Options
 from normexp.report.record import Record
 
 

@@ -47,8 +47,8 @@ from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
 from normexp.report.data_versions import with_data_versions
 from normexp.report.declared import declared_records
-from normexp.report.labels import PLACES, Labels, Options, order
-from normexp.report.options import run_options
+from normexp.report.labels import PLACES, Labels, order
+from normexp.report.options import Options, run_options
 from normexp.report.record import Record
 from normexp.report.tidy import Frame, text
 
@@ -185,7 +185,8 @@ def _known_frame(group: Group, runs: Sequence[RunDirectory]) -> Frame:
         records = [record for path, record in _experiment_records(experiment, results).items() if path in there]
         return Frame(tuple(records), tuple(experiment.axes), _unreadable(records))
     records = declared_records(results, name, scale, runs) if name else []
-    return Frame(tuple(records), tuple(axis for axis, _ in records[0].point) if records else (), _unreadable(records))
+    axes = tuple(dict.fromkeys(axis for record in records for axis, _ in record.point))  # one with no config has none
+    return Frame(tuple(records), axes, _unreadable(records))
 
 
 def _folder(group: Group, groups: Iterable[Group]) -> str:

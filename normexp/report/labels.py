@@ -6,23 +6,10 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from normexp.report.options import NOTE, Options
+
 NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
-NOTE = "data"  # the key of what is special about the data, such as a lossy copy
 PLACES = ("dataset", "model")  # these get a column or a panel of their own
-
-
-class Options(dict[str, str]):
-    """What makes a run's arm: chosen options by group, and every resolved key by its dotted name, as text.
-
-    A key that its record does not have yet is at today's default.
-
-    Args:
-        changed: the keys among them that were set, not left at the default.
-    """
-
-    def __init__(self, options: Mapping[str, str], seed: int, changed: frozenset[str]) -> None:
-        super().__init__(options)
-        self.seed, self.changed = seed, changed
 
 
 @dataclass(frozen=True)

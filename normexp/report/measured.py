@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import PROBE, Curves, short_commit
+from normexp.evidence.curves import PROBE, Cell, Curve, Curves, better_direction, short_commit
+from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment
 from normexp.report.frame import experiment_frame
@@ -71,15 +72,32 @@ class Measured:
     @property
     def metrics(self) -> list[str]:
         """The metrics that every run has, in the order of the files."""
-        runs = [curve for seeds in self.curves.values() for curve in seeds.values()]
+        runs = self.runs
         names = [name for name in (runs[0].columns if runs else {}) if all(name in run.columns for run in runs)]
         return [name for name in names if not name.startswith(PROBE)]
 
     @property
     def probe_metrics(self) -> list[str]:
         """`probe/LAYER/STATISTIC` of whatever a probe of some run measured: a claim may be about it, too."""
-        runs = (curve for seeds in self.curves.values() for curve in seeds.values())
-        return list(dict.fromkeys(name for run in runs for name in run.columns if name.startswith(PROBE)))
+        return list(dict.fromkeys(name for run in self.runs for name in run.columns if name.startswith(PROBE)))
+
+    @property
+    def runs(self) -> list[Curve]:
+        """The finished runs of all cells."""
+        return runs_of(self.curves)
+
+    def values(self, cell: Cell, metric: str, at: str) -> dict[int, float]:
+        """Return seed -> value at a place of the curves, not finite for a diverged run; {} where runs end before it."""
+        better = better_direction(metric)
+        try:
+            return {seed: value_at(run, metric, at, better) for seed, run in self.curves.get(cell, {}).items()}
+        except MissingRuns:
+            return {}
+
+
+def runs_of(curves: Curves) -> list[Curve]:
+    """Return the runs of all cells, in their order."""
+    return [run for seeds in curves.values() for run in seeds.values()]
 
 
 def read_measured(experiment: Experiment, results: Path) -> Measured:

@@ -8,7 +8,8 @@ from pathlib import Path
 from normexp.config.identity import PATH_KEYS
 from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
 from normexp.report.frame import Frame
-from normexp.report.labels import NOTE, PLACES
+from normexp.report.labels import PLACES
+from normexp.report.options import NOTE
 from normexp.report.record import Record
 from normexp.sweeps.status import state
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import PurePath
 
 from normexp.config import flat
@@ -11,10 +12,24 @@ from normexp.config.own import GROUPS as OWN_GROUPS
 from normexp.config.own import target_key
 from normexp.config.text import shown
 from normexp.records import RunDirectory, printable
-from normexp.report.labels import NOTE, Options
 
+NOTE = "data"  # the key of what is special about the data, such as a lossy copy
 # `eval_every` decides how often a run is looked at, not what it is.
 SAME_ARM = ("seed", "eval_every", "dataset.archive", *IGNORED_KEYS)
+
+
+class Options(dict[str, str]):
+    """What makes a run's arm: chosen options by group, and every resolved key by its dotted name, as text.
+
+    A key that its record does not have yet is at today's default.
+
+    Args:
+        changed: the keys among them that were set, not left at the default.
+    """
+
+    def __init__(self, options: Mapping[str, str], seed: int, changed: frozenset[str]) -> None:
+        super().__init__(options)
+        self.seed, self.changed = seed, changed
 
 
 def run_options(directory: RunDirectory) -> Options:

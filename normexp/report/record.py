@@ -12,13 +12,12 @@ import numpy.typing as npt
 
 from normexp.config import flat
 from normexp.config.identity import staleness
-from normexp.config.options import option, options
+from normexp.config.options import said_by
 from normexp.errors import UserError
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
 from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
-from normexp.report.labels import Options
 from normexp.report.measurements import Columns, measurements, whole_rows
-from normexp.report.options import run_options
+from normexp.report.options import Options, run_options
 
 STALE = "stale"  # made with settings that are not those of the experiment
 OWN = {"run": "run", "experiment": "experiment", "scale": "scale", "arm": "arm", "seed": "seed", "status": "state"}
@@ -156,7 +155,7 @@ class Record:
     def _chance(self) -> float:
         """Return the accuracy without looking that the data set's option tells; 0 where it tells none."""
         name = self.options["dataset"] if self.options else ""
-        return float(option("dataset", name).get("_chance_", 0)) if name in options("dataset") else 0
+        return float(said_by("dataset", name, "_chance_") or 0)
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN where none was timed; nothing of a study."""

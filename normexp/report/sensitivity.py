@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from normexp.evidence.curves import Curve, cost_sign
+from normexp.evidence.curves import Curve, cost_sign, is_share
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
 from normexp.evidence.stats.estimates import PointEstimate
-from normexp.report.measurements import factor, is_share, title
+from normexp.report.metrics import factor, title
 from normexp.report.record import Record
 from normexp.report.rounding import with_interval
 from normexp.report.table import EMPTY, Table, Value

@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.evidence.curves import better_direction
+from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.against import against
 from normexp.report.frame import Frame, where
-from normexp.report.measurements import factor, is_share, title
+from normexp.report.metrics import factor, title
 from normexp.report.notes import notes
+from normexp.report.record import Record
 from normexp.report.rounding import mean_and_deviation, number
 from normexp.report.table import EMPTY, Table, Value
+from normexp.report.tidy import text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -100,7 +102,7 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
     places = list(dict.fromkeys(["experiment", "scale", *frame.axes]))
     keys = list(by) or [*places, "arm"]
     keys_of_run = frame.keys(keys)
-    rows = rows_of(frame, keys_of_run)
+    rows = rows_of(frame, keys)
     metrics = [name for name in METRICS if any(name in row.values for row in rows)] or _all(rows)
     shown = keys if by else [key for key in keys if key == "arm" or keys_of_run[key].nunique() > 1]
     arrows = [f"{title(metric)}{ARROWS[better_direction(metric)]}" for metric in metrics]
@@ -136,30 +138,33 @@ def _without_studies(frame: Frame) -> tuple[Frame, list[str]]:
     return where(frame, {"study": ["none"]}), [note]
 
 
-def rows_of(frame: Frame, keys_of_run: pd.DataFrame) -> list[Row]:
-    """Return a row per combination of the keys, in the order of the frame.
+def rows_of(frame: Frame, keys: Sequence[str]) -> list[Row]:
+    """Return a row per combination of what the readable runs have for some keys, in the order of the frame.
 
-    Args:
-        keys_of_run: the keys of every readable run, by the name of the run.
+    Raises: UserError for a key that no run has.
     """
-    all_runs = frame.runs.set_index("run")
-    runs, seeds = keys_of_run.join(all_runs["status"]), all_runs["seed"]
-    metrics = {record.run: record.metrics for record in frame.records}
-    last = frame.curves.groupby(["run", "metric"], sort=False).tail(1).set_index("run")
-    last = last[["metric", "value", "status"]].join(keys_of_run, how="inner")
-    found = []
-    for name, group in runs.groupby(list(keys_of_run), sort=False):
-        finished = group[group["status"].isin(["done", "diverged"])]
-        ours = last[last.index.isin(finished.index)]
-        done = {str(metric): part[part["status"] == "done"] for metric, part in ours.groupby("metric", sort=False)}
-        known = (metric for run in finished.index for metric in metrics[run])  # also where none came to a value
-        values = {metric: list[float]() for metric in known}
-        values |= {metric: [float(v) for v in part["value"]] for metric, part in done.items()}
-        by_seed = {metric: dict(zip(seeds[part.index], part["value"], strict=True)) for metric, part in done.items()}
-        key = dict(zip(map(str, keys_of_run), map(str, name), strict=True))
-        diverged = [int(seed) for seed in seeds[finished.index[finished["status"] == "diverged"]]]
-        found.append(Row(key, values, len(finished), len(finished) - len(diverged), by_seed, diverged))
-    return found
+    for key in keys:
+        frame.check_key(key)
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in frame.records:
+        if not record.unreadable:
+            groups.setdefault(tuple(text(record.value(key)) for key in keys), []).append(record)
+    return [_row(dict(zip(keys, values, strict=True)), records) for values, records in groups.items()]
+
+
+def _row(key: Mapping[str, str], records: Sequence[Record]) -> Row:
+    finished = [(record.seed, record) for record in records if record.finished and record.seed is not None]
+    done = [(seed, record.metrics) for seed, record in finished if record.state == "done"]
+    known = dict.fromkeys(name for _, record in finished for name in record.metrics)  # also where none has a value
+    last = {name: [(seed, float(run[name][-1])) for seed, run in done if len(run.get(name, ()))] for name in known}
+    return Row(
+        key,
+        values={name: [value for _, value in each] for name, each in last.items()},
+        seeds=len(finished),
+        finite=len(done),
+        by_seed={name: dict(each) for name, each in last.items()},
+        diverged=[seed for seed, record in finished if record.state != "done"],
+    )
 
 
 def _all(rows: Sequence[Row]) -> list[str]:

@@ -154,7 +154,7 @@ def test_an_old_record_is_silent_about_its_arithmetic():
     now = {"packages": {"torch": "2"}, "commit": "b" * 40, "cpu": {"model": 3}, "arithmetic": {"onednn": "v3"}}
     assert causes({**now, "stacked": 8}, now) == "runs in one program 8 -> 1"
     told = causes({"packages": {"torch": "2"}, "commit": "a" * 40}, now)
-    assert told.startswith("same libraries and processor; commit aaaaaaaa -> bbbbbbbb")
+    assert told.startswith("same libraries and processor; commit aaaaaaaaa -> bbbbbbbbb")
     assert told.endswith("the record does not tell processor model and arithmetic")
 
 

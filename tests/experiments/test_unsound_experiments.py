@@ -17,6 +17,7 @@ STEPS = {
 }  # fmt: skip
 VALUE = {"text": "BN ends there", "source": "section 1", "compare": "value", "metric": "test/accuracy",
          "of": "With BN", "in": "> 0.5"}  # fmt: skip
+CURVE = {"step": [1], "value": [0.5]}
 UNSOUND = {
     "unknown key": (change("tabel", to={}), "tabel: key 'tabel' does not exist", "did you mean table?"),
     "missing key": (drop("paper"), "paper: is missing"),
@@ -201,7 +202,7 @@ UNSOUND = {
     "figure without a kind": (drop("figures", 0, "kind"), "figures[0]: kind is missing"),
     "figure with a wrong key": (change("figures", 0, "limit", to=[]), "key 'limit'", "did you mean limits?"),
     "figure of a wrong metric": (change("figures", 0, "metric", to="tst/loss"), "did you mean test/loss?"),
-    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": {}}), "figures[0] 'curves': arm 'BN'"),
+    "figure of a wrong arm": (change("figures", 0, "published", to={"BN": CURVE}), "figures[0] 'curves': arm 'BN'"),
     "claim of a wrong arm": (change("claims", 0, "of", to="With B"), "claims[0] 'BN is better'", "mean With BN?"),
     "claim of a wrong metric": (change("claims", 0, "metric", to="test/los"), "did you mean test/loss?"),
     "claim of a wrong place": (change("claims", 0, "where", to={"batch_size": 9}), "value of batch_size '9'"),
@@ -245,6 +246,13 @@ UNSOUND = {
     "figure of a seed that is not run": (
         change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),
         "figures[0].seed: 77 is no seed of the grid; allowed: 0, 1",
+    ),
+    "figure with the logarithm of names": (
+        lambda data: data.update(
+            grid={"seed": [0, 1], "model.activation": ["relu", "tanh"]},
+            figures=[{"name": "a", "kind": "against", "metric": "test/loss", "axis": "model.activation", "log": ["x"]}],
+        ),
+        "figures[0].log: x: axis model.activation has values that are no numbers",
     ),
     "published in no column": (
         change("table", to={"columns": [{"metric": "test/accuracy", "at": "best"}]}),

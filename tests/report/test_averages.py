@@ -15,7 +15,7 @@ from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.lines import CROSS
 from normexp.report.figures.picture import draw
 from normexp.report.figures.styles import LineStyle
-from normexp.report.measurements import possible
+from normexp.report.metrics import possible
 
 
 def chart(*runs: dict[int, float], ended: set[int] = frozenset(), **given: Any) -> Chart:  # type: ignore[assignment]

@@ -1,10 +1,11 @@
-"""What a figure cannot be is one line, before anything runs."""
+"""What a figure cannot be is one line: before anything runs what its YAML says, when it is drawn what runs lack."""
 
 from typing import Any
 
 import pytest
 from drawn import BASE, Made, made
 from fabricated import Fabric
+from figure_kinds import FIGURE
 from one_line import one_line_error
 
 from normexp.errors import UserError
@@ -21,10 +22,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "statistic": ({"kind": "multiples", "statistic": "p58"}, "statistic 'p58' .*p15, p50, p85; did you mean p85"),
     "table": ({"kind": "lines", "table": "surfac", "x": "w", "y": "b"}, "'surfac' .*did you mean surface"),
     "column": ({"kind": "lines", "table": "surface", "x": "w", "y": "los"}, "surface.csv 'los' .*did you mean loss"),
-    "dotted": ({"kind": "lines", "table": "surface", "x": "w", "y": "b", "dotted": ["c"]}, "dotted 'c' .*allowed: b"),
     "number": ({"kind": "lines", "table": "boxes", "x": "x0", "y": "label"}, "line 2: label is 'here', not a number"),
     "grid": ({"kind": "contour", "table": "path", "x": "x", "y": "y", "z": "x"}, "regular grid: 3 x 3 .* but 3 rows"),
-    "seed": ({"kind": "lines", "table": "path", "x": "x", "y": "y", "seed": 9}, "seed=9 is not in the grid: 0, 1, 2"),
     "recorded layer": ({"kind": "percentiles", "layer": "hidden 9"}, "has nothing on 'hidden 9'"),
 }  # fmt: skip
 
@@ -36,6 +35,7 @@ def test_a_name_that_does_not_exist_is_one_line(two: Made, spec: dict[str, Any],
     assert str(refused.value).startswith("experiment x: figure x")
 
 
+CURVE = {"kind": "curves", "metric": "m", "x": "epoch"}
 SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"kind": "against", "metric": "m", "axis": "a", "lg": ["x"]}, "key 'lg' .*did you mean log"),
     "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z: is missing"),
@@ -53,6 +53,27 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "limits": ({"kind": "curves", "metric": "m", "limits": [1, 0]}, r"\[1.0, 0.0\] is not \[LOW, HIGH\]"),
     "limits at no scale": ({"kind": "curves", "metric": "m", "limits": {"cpu": [0, 1], "papr": [0, 1]}}, "mean paper"),
     "limits of an axis": ({"kind": "curves", "metric": "m", "limits": {"z": [0, 1]}}, "'z' .*allowed: x, y"),
+    "limits of names": ({"kind": "bars", "metric": "m", "limits": [0, 1]}, "limits: has no place on y .*allowed: x"),
+    "a line along names": (
+        {"kind": "bars", "metric": "m", "reference": [{"at": 1, "text": "chance"}]},
+        "reference: has no place on y here; allowed: x$",
+    ),
+    "limits of a table": ({"kind": "counts", "metrics": ["m"], "limits": {"cpu": {"x": [0, 1]}}}, "allowed: none"),
+    "published without x": ({**CURVE, "published": {"A": {"step": [1], "value": [1]}}}, r"published\.A: has no epoch"),
+    "published without value": ({**CURVE, "published": {"A": {"epoch": [1]}}}, r"published\.A: has no value"),
+    "published of two lengths": (
+        {**CURVE, "published": {"A": {"epoch": [1, 2], "value": [1]}}},
+        r"published\.A: has 2 of epoch, but 1 of value",
+    ),
+    "dotted": (
+        {"kind": "lines", "table": "surface", "x": "w", "y": "b", "dotted": ["c"]},
+        "dotted: column of y 'c' .*allowed: b",
+    ),
+    "no direction": (
+        {"kind": "steps_to_target", "metric": "norm", "target": 2},
+        "metric: .*'norm' does not tell what is better; add better",
+    ),
+    "together along nothing": ({"kind": "bars", "metric": "m", "together": True}, "together: needs an axis"),
 }
 
 
@@ -63,11 +84,16 @@ def test_a_wrong_key_is_one_line_before_anything_runs(spec: dict[str, Any], mess
     assert str(refused.value).startswith("experiment x: figures[0]")
 
 
-def test_metric_without_a_direction_needs_to_be_told(fabricate: Fabric) -> None:
+@pytest.mark.parametrize("kind", sorted(set(FIGURE) - {"curves", "against"}))
+def test_only_lines_of_a_metric_have_a_part_shown_larger(kind: str) -> None:
+    """Rows and cells counted every run twice there, and panels of their own had no place for it."""
+    with one_line_error("key 'zoom' does not exist"):
+        parse("x", "cpu", {**BASE, "figures": [{"name": "x", "kind": kind, **FIGURE[kind], "zoom": {"cpu": [0, 1]}}]})
+
+
+def test_metric_without_a_direction_can_be_told_one(fabricate: Fabric) -> None:
     experiment = made(fabricate)
     experiment.run(lambda arm, point, random: [{"step": 0, "norm": 1.0}, {"step": 10, "norm": 3.0}])
-    with pytest.raises(UserError, match="does not tell what is better; add better"):
-        experiment.draw(kind="steps_to_target", metric="norm", target=2)
     assert experiment.draw(kind="steps_to_target", metric="norm", target=2, better="higher")
     with pytest.raises(UserError, match="record no epoch"):
         experiment.draw(kind="curves", metric="norm", x="epoch")

@@ -1,7 +1,7 @@
 """Axes, their ticks, and the place of 0 on a logarithmic one."""
 
 import pytest
-from drawn import assert_clean, made
+from drawn import Made, assert_clean, made
 from fabricated import Fabric
 from matplotlib.figure import Figure
 
@@ -23,6 +23,17 @@ def test_a_value_of_0_has_a_place_on_a_logarithmic_axis(fabricate: Fabric, kind:
     assert -1e-4 < low < 0
     assert "linear around 0" in experiment.caption(kind=kind, metric="test/loss", log=[side])
     assert_clean(figure)
+
+
+def test_limits_and_references_are_in_the_unit_of_their_axis(two: Made) -> None:
+    """A step was taken for a share, and what rows show as percent was not."""
+    x = {"limits": {"cpu": {"x": [0.5, 1.0]}}, "reference": [{"at": 0.75, "text": "here", "axis": "x"}]}
+    curves = two.chart(kind="curves", metric="test/accuracy", **x)
+    assert [curves.panels[""].x, curves.references[0].at] == [(0.5, 1.0), 0.75]
+    bars = two.chart(kind="bars", metric="test/accuracy", axis="batch_size", **x)
+    assert [bars.panels[""].x, bars.references[0].at] == [(50.0, 100.0), 75.0]
+    over = two.chart(kind="bars", metric="test/accuracy", axis="batch_size", relative_to="Plain", **x)
+    assert [over.panels[""].x, over.references[0].at] == [(0.5, 1.0), 0.75]
 
 
 def test_a_caption_says_of_which_logarithmic_axis_0_has_a_place(fabricate: Fabric) -> None:

@@ -11,7 +11,7 @@ import pytest
 from drawn import learning, made
 from fabricated import Fabric
 
-from normexp.experiments.freeze import frozen_text
+from normexp.experiments.freeze import freeze, frozen_text
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.records.names import FROZEN
 from normexp.report.commands import plot_command, table_command
@@ -19,6 +19,7 @@ from normexp.report.figures.runs import curves_of
 from normexp.report.files import write
 from normexp.report.frame import Frame, experiment_frame, folder_frame, frame_of, joined
 from normexp.report.results import load
+from normexp.report.tables import table
 
 
 def test_what_a_notebook_shows_of_runs_is_a_line(fabricate: Fabric) -> None:
@@ -117,6 +118,19 @@ def test_an_experiment_has_its_arms_axes_and_the_runs_that_are_missing(fabricate
     assert len(whole.runs) == len(ours.experiment.arms) * len(ours.experiment.points())
     (fabricate.root / whole.runs["run"][0] / STATUS).unlink()
     assert experiment_frame(ours.experiment, fabricate.root).runs["status"][0] == "new"
+
+
+def test_an_experiment_of_ones_own_keeps_its_grid_where_a_config_is_damaged(fabricate: Fabric) -> None:
+    """The first run's point was taken for the grid, and the table averaged over its axis."""
+    ours = made(fabricate, grid={"batch_size": [8, 16], "seed": [0, 1]})
+    ours.run(learning)
+    freeze(ours.experiment, fabricate.root)
+    arm, _, run = ours.places()[0]
+    (run.path / CONFIG).write_text("norm: {_target_: [")
+    frame = frame_of([fabricate.root])
+    assert frame.axes == ("batch_size",)
+    rows = [(row[0], row[1], row[2]) for row in table(frame).rows]
+    assert rows == [("8", arm, "1"), ("16", arm, "2"), ("8", "With BN", "2"), ("16", "With BN", "2")]
 
 
 def test_a_run_with_other_settings_than_its_experiment_has_today_is_stale_and_left_out(fabricate: Fabric) -> None:

@@ -16,7 +16,7 @@ from normexp.evidence.claims.steps_to_target import goal, steps, targets
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.learned import learned
 from normexp.evidence.reading import MissingRuns
-from normexp.evidence.stats import Steps, paired_differences, proportion_interval
+from normexp.evidence.stats import Steps, longest_watched, paired_differences, proportion_interval
 
 
 def equals(claim: Equals, curves: Curves) -> TestResult:
@@ -69,8 +69,8 @@ def _never_reaches(claim: Count, curves: Curves) -> TestResult:
 
 def _watched(runs: Sequence[Steps]) -> str:
     """Return for how long it was looked for: a run that merely ended may get there later."""
-    ends = [run.watched for run in runs if math.isfinite(run.watched)]
-    return f" within {max(ends):.0f} steps" if ends else ""
+    longest = longest_watched(runs)
+    return "" if longest is None else f" within {longest:.0f} steps"
 
 
 def _counted(what: str, happened: Sequence[bool]) -> TestResult:

@@ -13,7 +13,7 @@ from normexp.evidence.claims.result import TestResult, all_of, compared
 from normexp.evidence.claims.steps_to_target import goal, steps, targets
 from normexp.evidence.claims.targets import over_targets
 from normexp.evidence.curves import Curves, Point
-from normexp.evidence.stats import SpeedUp, Steps, median, speed_up
+from normexp.evidence.stats import SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.evidence.stats.speed_up import exponential
 
 
@@ -57,10 +57,10 @@ def _origin(claim: StepsToTarget) -> str:
 
 def _length(claim: StepsToTarget, baseline: dict[int, Steps]) -> Iterator[str]:
     """Say how long the runs are where the target is the baseline's own best: its steps then grow with the run."""
-    watched = [each.watched for each in baseline.values() if math.isfinite(each.watched)]
-    if claim.target == claim.than and watched:
+    longest = longest_watched(baseline.values())
+    if claim.target == claim.than and longest is not None:
         typical = median(each.step for each in baseline.values())
-        yield f"{claim.than} meets its own best after {typical:.0f} of the {max(watched):.0f} steps of its run"
+        yield f"{claim.than} meets its own best after {typical:.0f} of the {longest:.0f} steps of its run"
 
 
 def _ceiling(claim: StepsToTarget, wanted: dict[int, float], runs: Runs) -> Iterator[str]:

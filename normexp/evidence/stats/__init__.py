@@ -29,6 +29,7 @@ from normexp.evidence.stats.speed_up import SpeedUp as SpeedUp
 from normexp.evidence.stats.speed_up import speed_up as speed_up
 from normexp.evidence.stats.steps import NEVER as NEVER
 from normexp.evidence.stats.steps import Steps as Steps
+from normexp.evidence.stats.steps import longest_watched as longest_watched
 from normexp.evidence.stats.steps import steps_to_target as steps_to_target
 from normexp.evidence.stats.summary import mean as mean
 from normexp.evidence.stats.summary import median as median

@@ -61,6 +61,11 @@ def steps_to_target(
     return Steps(NEVER, math.inf if diverged else float(max(steps, default=0)), before, tuple(steps))
 
 
+def longest_watched(runs: Iterable[Steps]) -> float | None:
+    """Return for how long the runs that merely ended were watched, the longest of them; None where there are none."""
+    return max((run.watched for run in runs if math.isfinite(run.watched)), default=None)
+
+
 def same_evaluations(runs: Iterable[Steps]) -> bool:
     """Tell whether all runs were evaluated at the same steps, as far as each was."""
     known = [run.evaluations for run in runs]

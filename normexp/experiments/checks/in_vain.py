@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Mapping
 
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.figures import Against, are_numbers
 
 Place = tuple[str, ...]
 
@@ -57,6 +58,13 @@ def check_unread(experiment: Experiment, document: Document) -> None:
             raise document.error(f"metric={entry.metric} is not that of the table, {table.metric}", "published", i)
         if not table.metric and entry.key not in columns:
             raise document.error("no column of the table is read off there, so nothing shows it", "published", i)
+
+
+def check_logarithms_of_figures(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for a figure with the logarithm of an axis of the grid that has names."""
+    for i, figure in enumerate(experiment.figures):
+        if isinstance(figure, Against) and "x" in figure.log and not are_numbers(experiment.axes[figure.axis]):
+            raise document.error(f"x: axis {figure.axis} has values that are no numbers", "figures", i, "log")
 
 
 def check_seeds_of_figures(experiment: Experiment, document: Document) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from normexp.config import Config, compose
 from normexp.config.allowed import check_count
 from normexp.config.identity import PATH_KEYS
-from normexp.config.options import option, options
+from normexp.config.options import said_by
 from normexp.config.text import amount, override_text
 from normexp.errors import Unavailable, UserError
 from normexp.experiments.verify.drift_table import add_row, read_table
@@ -140,7 +140,7 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
     changes = record.config.get("_changes_") or {}
     if own := [key for key in OWN_CODE if key in changes]:
         raise UserError(f"{own[0]} names code of somebody's own")
-    if _measures_time(record.config["_choices_"].get("study")):
+    if said_by("study", record.config["_choices_"].get("study"), "_measures_time_"):
         raise UserError("it measured time, so no two runs are equal")
     check_complete(record)
     threads = {"threads": record.environment["threads"]} if "threads" in record.environment else {}
@@ -184,10 +184,6 @@ def _checked(record: RunDirectory, config: Config) -> Config:
     if config.files:
         check_data(record, config)
     return config
-
-
-def _measures_time(study: str | None) -> bool:
-    return study in options("study") and bool(option("study", study).get("_measures_time_"))
 
 
 def drift(record: RunDirectory, config: Config) -> RetrainedRun:

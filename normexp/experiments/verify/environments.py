@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from normexp.evidence.curves import short_commit
+
 Facts = Mapping[str, Any]
 
 
@@ -14,7 +16,7 @@ def causes(before: Facts, now: Facts) -> str:
     if not found:
         found = ["same libraries and processor"]
         if before.get("commit") != now.get("commit"):
-            found.append(f"commit {_short(before.get('commit'))} -> {_short(now.get('commit'))}")
+            found.append(f"commit {short_commit(before.get('commit'))} -> {short_commit(now.get('commit'))}")
     silent = [name for name, key in (("processor model", "cpu"), ("arithmetic", "arithmetic")) if key not in before]
     if silent:
         found.append(f"the record does not tell {' and '.join(silent)}")
@@ -49,7 +51,3 @@ def _part(facts: Facts, group: str, key: str) -> Any:
 
 def _cut(value: Any) -> Any:
     return value[:8] if isinstance(value, str) else value
-
-
-def _short(commit: Any) -> str:
-    return str(commit)[:8] if commit else "unknown"

@@ -6,13 +6,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.reading import MissingRuns, value_at
+from normexp.evidence.curves import Cell
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.experiments import tables
 from normexp.report.against import BY_RANK, difference
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, title
+from normexp.report.metrics import factor, title
 from normexp.report.table import EMPTY, Value
 from normexp.report.tables import summary
 
@@ -70,7 +69,7 @@ class Metric(Column):
     """A metric at one place of the curves: mean ± standard deviation over the seeds with a finite value.
 
     Args:
-        at: last | best | mean | step N; empty: where the row says.
+        at: last | best | mean | range | step N; empty: where the row says.
         named: the place stands in the head.
     """
 
@@ -93,12 +92,7 @@ class Metric(Column):
 
     def values(self, row: Row) -> Values:
         """Return seed -> value; nothing at all where the runs end before the place, as at a smaller scale."""
-        better, at = better_direction(self.metric), self.at or row.at
-        runs = self.measured.curves.get(row.cell, {})
-        try:
-            return {seed: value_at(curve, self.metric, at, better) for seed, curve in runs.items()}
-        except MissingRuns:
-            return {}
+        return self.measured.values(row.cell, self.metric, self.at or row.at)
 
     def count(self, row: Row) -> int:
         return len(self.values(row))

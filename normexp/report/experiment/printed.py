@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from pathlib import Path
 
-from normexp.config.options import option, options
+from normexp.config.options import said_by
 from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited, counted
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
@@ -28,7 +28,7 @@ def printed_numbers(experiment: Experiment, results: Path) -> tuple[Audited, ...
 
 def own_schemes(study: str) -> list[str]:
     """Return the quantities of which a study says that the document defines a scheme of its own."""
-    return option("study", study).get("_own_schemes_", []) if study in options("study") else []
+    return said_by("study", study, "_own_schemes_") or []
 
 
 def numbers_text(experiment: Experiment, results: Path) -> dict[str, str]:

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction, named_point
+from normexp.evidence.curves import Cell, better_direction, is_share, named_point
 from normexp.evidence.reading import value_at
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.figures import SELECTION, Figure
+from normexp.experiments.figure import Figure
+from normexp.experiments.figures import SELECTION
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import combinations, points
@@ -29,7 +30,7 @@ from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.formats import csv_text, markdown
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, is_share, possible, title, worst
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.record import Record
 from normexp.report.sensitivity import sensitivity_table
 

@@ -24,8 +24,7 @@ class Finite(Column):
 
     @property
     def head(self) -> str:
-        runs = (run for seeds in self.measured.curves.values() for run in seeds.values())
-        return "finite" if any(SECONDS_PER_STEP in run.columns for run in runs) else "n"
+        return "finite" if any(SECONDS_PER_STEP in run.columns for run in self.measured.runs) else "n"
 
     def text(self, row: Row) -> str:
         runs = self.measured.curves.get(row.cell, {}).values()
@@ -48,7 +47,7 @@ class Learned(Column):
 
     @property
     def meaning(self) -> str:
-        made = [run.made for seeds in self.measured.curves.values() for run in seeds.values()]
+        made = [run.made for run in self.measured.runs]
         shares = " or ".join(f"{each:.4g}" for each in sorted({100 * each.chance for each in made}))
         return (
             f"Learned: runs whose last test accuracy is above {shares} %, the most frequent class's share, by more "

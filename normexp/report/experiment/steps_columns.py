@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normexp.evidence.curves import Cell, better_direction
-from normexp.evidence.stats import Interval, SpeedUp, Steps, median, speed_up
+from normexp.evidence.curves import Cell, better_direction, is_share
+from normexp.evidence.stats import Interval, SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.report.experiment.columns import Column, Row
 from normexp.report.measured import Measured
-from normexp.report.measurements import is_share, title
+from normexp.report.metrics import title
 from normexp.report.rounding import ratio
 from normexp.report.steps_to_target import Target, steps_by_seed
 from normexp.report.table import EMPTY, Value
@@ -147,8 +147,8 @@ def _in_words(interval: Interval, low: str, high: str) -> str:
 
 def _never(steps: Sequence[Steps]) -> str:
     """Say how long it was looked for; a run that diverged would never have got there."""
-    watched = [each.watched for each in steps if math.isfinite(each.watched)]
-    return f"never in {max(watched):.0f}" if watched else "diverged"
+    longest = longest_watched(steps)
+    return "diverged" if longest is None else f"never in {longest:.0f}"
 
 
 def _count(step: float) -> str:

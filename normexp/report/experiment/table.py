@@ -25,7 +25,7 @@ from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
 from normexp.report.measured import Measured
-from normexp.report.measurements import title
+from normexp.report.metrics import title
 from normexp.report.table import Table
 
 REFUSED = "refused"
@@ -61,7 +61,7 @@ def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[
 def _learned(measured: Measured, columns: Sequence[Column]) -> list[Column]:
     """Return the column of runs above chance, where test accuracies are shown and every run's chance is known."""
     shares = any(is_share(getattr(column, "metric", "")) for column in columns if isinstance(column, Metric))
-    runs = [learned(run) for seeds in measured.curves.values() for run in seeds.values()]
+    runs = [learned(run) for run in measured.runs]
     return [Learned(measured)] if shares and runs and None not in runs else []
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
@@ -10,17 +10,16 @@ from typing import Any, Generic, TypeVar
 import pandas as pd
 
 from normexp.errors import UserError, unknown
-from normexp.evidence.curves import Cell, Curve, better_direction
-from normexp.evidence.reading import MissingRuns, value_at
+from normexp.evidence.curves import Cell, Curve
 from normexp.experiments.experiment import Experiment, product
-from normexp.experiments.figures import Figure
+from normexp.experiments.figure import Figure
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import value_text
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.measured import Measured
-from normexp.report.measurements import factor, possible, title, worst
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.ratios import ratios
 from normexp.report.record import Record
 
@@ -134,10 +133,7 @@ class FigureContext(Generic[Spec]):
 
         Raises: UserError where it is not finished in any cell.
         """
-        seeds = self.experiment.grid["seed"]
-        seed = seeds[0] if seed is None else seed
-        if seed not in seeds:
-            raise self.error(f"seed={seed} is not in the grid: {', '.join(map(str, seeds))}")
+        seed = self.experiment.grid["seed"][0] if seed is None else seed
         runs = {cell: self.records[cell, seed] for cell in self.cells if (cell, seed) in self.records}
         finished = {cell: run.directory for cell, run in runs.items() if run.finished}
         if not finished:
@@ -150,13 +146,7 @@ class FigureContext(Generic[Spec]):
         Args:
             over: an arm whose value at the same point with the same seed divides this one's.
         """
-        try:
-            own = {
-                seed: factor(metric) * value_at(run, metric, at, better_direction(metric))
-                for seed, run in self.measured.curves.get(cell, {}).items()
-            }
-        except MissingRuns:
-            return {}
+        own = {seed: factor(metric) * value for seed, value in self.measured.values(cell, metric, at).items()}
         return ratios(own, self.values(Cell(over, cell.point), metric, at)) if over else own
 
     def evaluations(self, metric: str, x: str = "step") -> pd.DataFrame:
@@ -227,7 +217,7 @@ class FigureContext(Generic[Spec]):
         limits = self.window(self.spec.limits, metric)
         panels = given.pop("panels", None) or {"": Panel()}
         panels = {name: self._panel(panel, limits, metric) for name, panel in panels.items()}
-        zoom = self.window(self.spec.zoom, metric)
+        zoom = self.window(getattr(self.spec, "zoom", {}), metric)
         if zoom:
             data, panels = _zoomed(data, panels[""], zoom)
             given |= {"panel": "part", "share_y": "none"}
@@ -237,7 +227,9 @@ class FigureContext(Generic[Spec]):
             log=frozenset(getattr(self.spec, "log", ())),
             title=self.title,
             panels=panels,
-            references=tuple(Reference(factor(metric) * each.at, each.text, each.axis) for each in self.spec.reference),
+            references=tuple(
+                Reference(self._unit(each.axis, metric) * each.at, each.text, each.axis) for each in self.spec.reference
+            ),
             preview=self.experiment.scale == "smoke",
             sentences=(caption, *given.pop("sentences", ())),
             notes=(*self.notes, *self.data_notes),
@@ -245,10 +237,14 @@ class FigureContext(Generic[Spec]):
         )
 
     def window(self, windows: Mapping[Any, Mapping[Any, tuple[float, float]]], metric: str) -> dict[str, Range]:
-        """Return {axis: ends} at this scale, y and the values of rows in the unit of the axis."""
+        """Return {axis: ends} at this scale, in the unit of the axis."""
         here = windows.get(self.experiment.scale, {})
-        unit = {"x": 1.0, "y": factor(metric)}
-        return {axis: (unit[axis] * low, unit[axis] * high) for axis, (low, high) in here.items()}
+        units = {axis: self._unit(axis, metric) for axis in here}
+        return {axis: (units[axis] * low, units[axis] * high) for axis, (low, high) in here.items()}
+
+    def _unit(self, axis: str, metric: str) -> float:
+        """Return by what a value on an axis is multiplied to be shown: rows have those of the metric on x."""
+        return factor(metric) if axis == "y" or "y" not in self.spec.numbered else 1.0
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
         known = replace(panel, possible=possible(metric), worst=worst(metric)) if metric else panel
@@ -265,6 +261,12 @@ def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tupl
     part = replace(whole, title="enlarged", x=zoom.get("x", whole.x), y=zoom.get("y", whole.y))
     both = pd.concat([data.assign(part=WHOLE), data.assign(part="part")], ignore_index=True)
     return both, {WHOLE: whole, "part": part}
+
+
+def in_order_of(data: pd.DataFrame, column: str, names: Iterable[str]) -> pd.DataFrame:
+    """Return the rows in the order of the names in a column; those with one name stay in theirs."""
+    ordered = data.assign(**{column: pd.Categorical(data[column], list(names))})
+    return ordered.sort_values(column, kind="stable").astype({column: str})
 
 
 def check_known(where: str, kind: str, name: str, known: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from normexp.evidence.curves import Cell
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.figures import Figure
+from normexp.experiments.figure import Figure
 from normexp.experiments.names import check_named
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext

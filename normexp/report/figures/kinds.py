@@ -10,18 +10,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from normexp.evidence.curves import PROBE, Cell, better_direction
-from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples
+from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
+from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
-from normexp.report.figures.context import FigureContext, check_known
+from normexp.report.figures.context import FigureContext, check_known, in_order_of
 from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, in_order
-from normexp.report.measurements import factor, is_share, possible, title, worst
+from normexp.report.measured import runs_of
+from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.table import EMPTY
 
 ALL = "all"
@@ -52,9 +53,7 @@ def against(context: FigureContext[Against]) -> Chart:
     spec = context.spec
     data = context.samples(spec.metric, spec.at, without=spec.axis)
     values = list(dict.fromkeys(dict(cell.point)[spec.axis] for cell in context.cells))
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
-    if "x" in spec.log and not numbers:
-        raise context.error(f"log: x: axis {spec.axis} has values that are no numbers")
+    numbers = are_numbers(values)
     places = {value: float(value) if numbers else float(i) for i, value in enumerate(values)}  # type: ignore[arg-type]
     data = data.assign(place=data[spec.axis].map(places))
     cells = {context.name(cell, spec.axis): cell for cell in context.runs}
@@ -95,7 +94,7 @@ def bars(context: FigureContext[Bars]) -> Chart:
     metric = "" if spec.relative_to else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))
-        styles = {context.point(axis, value): _paired(i) for i, value in enumerate(values)}
+        styles = {context.point(axis, value): _style_of_part(i) for i, value in enumerate(values)}
         data = data.assign(part=[context.point(axis, value) for value in data[axis]])
         return context.chart(data, metric, colour="part", styles=styles, **given)
     if axis:
@@ -104,7 +103,8 @@ def bars(context: FigureContext[Bars]) -> Chart:
     return context.chart(data, metric, styles=context.row_styles(), **given)
 
 
-def _paired(index: int) -> LineStyle:
+def _style_of_part(index: int) -> LineStyle:
+    """Return the style of what stands together in a row: a colour and a marker of its own."""
     return LineStyle(("#333333", "#C8500A", "#0072B2", "#007A5E")[index % 4], marker="osD^"[index % 4])
 
 
@@ -113,9 +113,7 @@ def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
     finite = data["value"].where(np.isfinite(data["value"]))
     lines = data.assign(lost=finite.isna(), mean=-finite if highest else finite).groupby("line")
     order = lines.agg({"lost": "sum", "mean": "mean"}).sort_values(["lost", "mean"], kind="stable").index
-    return (
-        data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable").astype({"line": str})
-    )
+    return in_order_of(data, "line", order)
 
 
 def counts(context: FigureContext[Counts]) -> Chart:
@@ -186,12 +184,10 @@ def multiples(context: FigureContext[Multiples]) -> Chart:
                 panels[f"{statistic} {name}"] = Panel(
                     name, context.label(statistic), possible(statistic), worst(statistic)
                 )
-    both = pd.concat(parts, ignore_index=True)
+    both = in_order_of(pd.concat(parts, ignore_index=True), "panel", panels)
     by_arm = spec.panels == "arm"
     names = [context.label(layer) for layer in layers]
     styles = dict(zip(names, in_order(len(names)), strict=True)) if by_arm else context.styles(list(context.runs))
-    both["panel"] = pd.Categorical(both["panel"], list(panels))
-    both = both.sort_values("panel", kind="stable").astype({"panel": str})
     return context.chart(
         both, mark="line", x="step", y="y", colour="layer" if by_arm else "line", panel="panel", panels=panels,
         band="sd", styles=styles, labels={"x": context.words("x", "step")},
@@ -200,7 +196,7 @@ def multiples(context: FigureContext[Multiples]) -> Chart:
 
 def _probed(context: FigureContext[Any]) -> Iterator[tuple[str, str]]:
     """Yield (layer, statistic) of everything that a probe measured in these runs."""
-    names = (name for runs in context.runs.values() for run in runs.values() for name in run.columns)
+    names = (name for run in runs_of(context.runs) for name in run.columns)
     for name in names:
         if name.startswith(PROBE):
             layer, _, statistic = name.removeprefix(PROBE).rpartition("/")

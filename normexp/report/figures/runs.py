@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from normexp.errors import UserError, listed
-from normexp.evidence.curves import Cell
+from normexp.evidence.curves import Cell, is_share
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel, Range
 from normexp.report.figures.scales import OFF_SCALE, value_text
@@ -17,7 +17,7 @@ from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
 from normexp.report.frame import Frame
 from normexp.report.labels import PLACES
-from normexp.report.measurements import check_metric, drawn_unasked, factor, is_share, possible, title, worst
+from normexp.report.metrics import check_metric, drawn_unasked, factor, possible, title, worst
 from normexp.report.record import Record
 
 SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from normexp.config import groups, option, options
+from normexp.config import groups, options
+from normexp.config.options import said_by
 
 AT = re.compile(r" at ([\w.]+)=(\S+)")  # a point of the grid, as claims write it
 KEYS = {"lr": "learning rate", "batch_size": "batch size", "weight_decay": "weight decay", "num_groups": "groups"}
@@ -58,8 +59,7 @@ def _letters(name: str) -> str:
 
 def called(group: str, name: str) -> str:
     """Return what an option says it is called; nothing where it says nothing, or for a key that is no group."""
-    known = group in groups() and name in options(group)
-    return str(option(group, name).get("_called_", "")) if known else ""
+    return str(said_by(group, name, "_called_") or "") if group in groups() else ""
 
 
 def in_words(text: str) -> str:

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction
+from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction, is_share
 from normexp.report.figures.styles import LineStyle
-from normexp.report.measurements import factor, is_share, title
+from normexp.report.measured import runs_of
+from normexp.report.metrics import factor, title
 
 MOST_METRICS = 4
 MOST_POINTS = 40  # evaluations of a run that are kept, the last among them
@@ -55,7 +56,7 @@ def viewer_data(
 
 def shown_metrics(curves: Curves, metrics: Sequence[str], first: str) -> list[str]:
     """Return the metrics of which some run has more than one value, first of all this split's accuracy or loss."""
-    runs = [run for seeds in curves.values() for run in seeds.values()]
+    runs = runs_of(curves)
     several = [name for name in metrics if name != "lr" and any(_count(run, name) > 1 for run in runs)]
     several.sort(key=lambda name: (better_direction(name) is None, not name.startswith(first), not is_share(name)))
     return several[:MOST_METRICS]

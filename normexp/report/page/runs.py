@@ -12,6 +12,7 @@ from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
 from normexp.report.frame import Frame, frame_of
+from normexp.report.measured import runs_of
 from normexp.report.notes import notes
 from normexp.report.page import PAGE
 from normexp.report.page import elements as html
@@ -49,7 +50,7 @@ def _curves(frame: Frame) -> list[str]:
 
 
 def _metrics(curves: Curves) -> list[str]:
-    return list(dict.fromkeys(name for seeds in curves.values() for run in seeds.values() for name in run.columns))
+    return list(dict.fromkeys(name for run in runs_of(curves) for name in run.columns))
 
 
 def _first(metrics: Sequence[str]) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import html
 import re
+
+from normexp.report.page import elements as html
 
 FONT = "font-family: 'DejaVu Sans', sans-serif; "  # the page sets it once, for all pictures
 _METADATA = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)
@@ -26,14 +27,11 @@ def inline(svg: bytes, name: str, title: str, description: str) -> str:
     text = _with_own_names(text, name)
     text = re.sub(r">\s+<", "><", text.replace(FONT, "")).strip()
     label = f'role="img" aria-labelledby="{name}-title {name}-about"'
-    about = _element("title", f"{name}-title", title) + _element("desc", f"{name}-about", description)
+    about = html.element("title", html.text(title), id=f"{name}-title")
+    about += html.element("desc", html.text(description), id=f"{name}-about")
     text = _SIZE.sub(r"\1", text, count=1).replace("<svg", f"<svg {label}", 1)
     head, end, rest = text.partition(">")
     return f"{head}{end}{about}{rest}"
-
-
-def _element(tag: str, name: str, text: str) -> str:
-    return f'<{tag} id="{name}">{html.escape(text)}</{tag}>'
 
 
 def _rounded(text: str) -> str:

@@ -11,7 +11,6 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
-from normexp.errors import unknown
 from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Lines
 from normexp.report.figures.chart import Chart, Numbers, Panel
@@ -25,9 +24,6 @@ SIDES = ("x0", "x1", "y0", "y1")
 
 def lines(context: FigureContext[Lines]) -> Chart:
     spec = context.spec
-    for column in spec.dotted:
-        if column not in spec.y:
-            raise unknown(f"{context.where}: dotted", column, spec.y)
     found = tables(context, spec.table, [spec.x, *spec.y], [spec.by] if spec.by else [])
     apart = spec.panels == "arm"
     data = pd.concat([_long(context, cell, table, apart) for cell, table in found.items()], ignore_index=True)

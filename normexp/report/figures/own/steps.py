@@ -10,16 +10,16 @@ import pandas as pd
 from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.context import FigureContext
-from normexp.report.measurements import factor, title
+from normexp.report.figures.context import FigureContext, in_order_of
+from normexp.report.measured import runs_of
+from normexp.report.metrics import factor, title
 from normexp.report.steps_to_target import steps_by_seed
 
 
 def steps_to_target(context: FigureContext[StepsToTarget]) -> Chart:
     spec = context.spec
     better = spec.better or better_direction(spec.metric)
-    if better is None:
-        raise context.error(f"metric {spec.metric!r} does not tell what is better; add better: higher|lower")
+    assert better is not None  # a figure has the one or the other
     rows = [
         {"line": context.name(cell), "run": seed, "steps": each.step, "ended": context.runs[cell][seed].diverged}
         for cell in context.runs
@@ -30,8 +30,7 @@ def steps_to_target(context: FigureContext[StepsToTarget]) -> Chart:
     data = pd.DataFrame(rows)
     if spec.sort:
         order = data.groupby("line", sort=False)["steps"].median().sort_values(kind="stable").index
-        data = data.assign(line=pd.Categorical(data["line"], order)).sort_values("line", kind="stable")
-        data = data.astype({"line": str})
+        data = in_order_of(data, "line", order)
     meaning = f"First evaluation with {_goal(context, better)}.{_never(context, data)}"
     labels = {"x": context.words("x", f"steps to {_goal(context, better)}")}
     given: dict[str, Any] = {"styles": context.row_styles(), "labels": labels, "sentences": (meaning,)}
@@ -47,5 +46,5 @@ def _goal(context: FigureContext[StepsToTarget], better: str) -> str:
 def _never(context: FigureContext[StepsToTarget], data: pd.DataFrame) -> str:
     if not data["steps"].map(math.isinf).any():
         return ""
-    longest = max(int(run.step[-1]) for runs in context.runs.values() for run in runs.values() if len(run.step))
+    longest = max(int(run.step[-1]) for run in runs_of(context.runs) if len(run.step))
     return f" Never: not within the steps trained, at most {longest:,}."

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from normexp.report.figures.chart import Chart, Panel, Reference
 from normexp.report.figures.styles import COLOURS, LineStyle
 from normexp.report.figures.words import in_words, of_arm
-from normexp.report.measurements import factor, title
+from normexp.report.metrics import factor, title
 
 REACH = 3.0  # times as far as the ratios; intervals that go on are cut there
 SENTENCE = (

@@ -1,0 +1,131 @@
+"""What every figure of an experiment may have in the YAML; `normexp.experiments.figures` has the kinds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, cast
+
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
+
+from normexp.config.schema import Strict, check_once, refusal
+from normexp.evidence.best_of import BEST_OF
+from normexp.evidence.claims.fields import Text, Where
+from normexp.evidence.curves import extremes, said_extremes
+from normexp.experiments.names import SCALES, Scale
+
+
+def _listed(value: Any) -> Any:
+    return [value] if isinstance(value, str) else value
+
+
+def _by_scale(value: Any) -> Any:
+    """Return {scale: {axis: [low, high]}}; what names no scale is the paper's, since shorter runs do not get there."""
+    named = isinstance(value, Mapping) and any(key in SCALES for key in value)
+    scales = cast("Mapping[Any, Any]", value) if named else {"paper": value}
+    return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
+
+
+def _number(given: Any) -> Any:
+    """Refuse a truth value, which Python takes for 1 or 0."""
+    if isinstance(given, bool):
+        raise refusal(f"{given!r} is not a number")
+    return given
+
+
+def _target(given: Any) -> Any:
+    given = _number(given)
+    if isinstance(given, str) and not given.startswith(BEST_OF):
+        raise refusal(f"{given!r} is neither a number nor `{BEST_OF}ARM`")
+    return given
+
+
+def _file_name(name: str) -> str:
+    """Refuse a name that would lie in another folder."""
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}", name):
+        raise refusal(f"{name!r} is no name of a file; allowed: letters, digits, _ and -")
+    return name
+
+
+Target = Annotated[float | str, BeforeValidator(_target)]
+Names = Annotated[list[str], BeforeValidator(_listed)]
+Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
+Window = dict[Literal["x", "y"], Pair]
+Windows = Annotated[dict[Scale, Window], BeforeValidator(_by_scale)]
+XY = list[Literal["x", "y"]]
+
+
+def check_range(metric: str, target: object, *below: str | int) -> None:
+    """Raise PydanticCustomError for a target that the metric cannot have; it stands `below`."""
+    low, high = extremes(metric)
+    if isinstance(target, int | float) and not low <= target <= high:
+        raise refusal(
+            f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", *below, "target"
+        )
+
+
+class Drawing(Strict):
+    """Numbers may be texts, and pairs lists."""
+
+    model_config = ConfigDict(strict=False)
+
+
+class Reference(Drawing):
+    """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
+
+    at: Annotated[float, BeforeValidator(_number)]
+    text: str
+    axis: Literal["x", "y"] = "y"
+
+
+class Figure(Drawing):
+    """What every figure may have.
+
+    Attributes:
+        name: of the files NAME.png and NAME.svg.
+        title: a few words above the picture.
+        caption: sentences beside the picture; what lines, bands and marks mean is added to them.
+        arms: those to show; all where it is empty.
+        where: {AXIS: VALUE}: only these points of the grid.
+        labels: {x | y | z: words with the unit} of an axis; {COLUMN | ARM | AXIS | LAYER: words} wherever it is named;
+            an arm that is called as a scheme is has the scheme's one name otherwise (RMSNorm for `RMS norm`).
+        limits: [LOW, HIGH] of y, or {x: ..., y: ...}, at paper scale; or {SCALE: one of these}. Of bars and
+            steps_to_target, which are rows, x alone; counts, heat and contour have neither limits nor references.
+        reference: lines at values, with words.
+    """
+
+    numbered: ClassVar[tuple[str, ...]] = ("x", "y")  # the axes that take limits and references
+    name: Annotated[Text, AfterValidator(_file_name)]
+    title: str = ""
+    caption: str = ""
+    arms: list[str] = []
+    where: Where = {}
+    labels: dict[str, str] = {}
+    limits: Windows = {}
+    reference: list[Reference] = []
+
+    @model_validator(mode="after")
+    def _pairs(self) -> Figure:
+        for window in (*self.limits.values(), *getattr(self, "zoom", {}).values()):
+            for pair in window.values():
+                if not pair[0] < pair[1]:
+                    raise refusal(f"{list(pair)} is not [LOW, HIGH]")
+        return self
+
+    @model_validator(mode="after")
+    def _along_numbers(self) -> Figure:
+        """Refuse ends of an axis, and lines at its values, where it has names: nothing would show them."""
+        given = {"limits": [axis for window in self.limits.values() for axis in window]}
+        given["reference"] = [each.axis for each in self.reference]
+        for key, axes in given.items():
+            for axis in axes:
+                if axis not in self.numbered:
+                    raise refusal(f"has no place on {axis} here; allowed: {', '.join(self.numbered) or 'none'}", key)
+        return self
+
+    @model_validator(mode="after")
+    def _shows_each_once(self) -> Figure:
+        for key in type(self).model_fields:
+            if isinstance(value := getattr(self, key), list):
+                check_once([each for each in value if isinstance(each, str)], key)
+        return self

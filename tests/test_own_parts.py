@@ -122,6 +122,10 @@ class OldWeightNorm(nn.Module):
         return self.layer(x.flatten(1))
 
 
+def titled(num_classes, title: str):
+    return bare(num_classes)
+
+
 def bare(num_classes):
     return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Linear(8, num_classes))
 
@@ -556,6 +560,14 @@ def test_own_parts_a_network_that_takes_the_softmax_itself_is_told(cli, folder):
         status, _, stderr = cli("run", *_odd(returns), "norm=none", MINE, *TINY)
         assert status == 0
         assert (told in stderr) == expected
+
+
+def test_own_parts_a_text_that_looks_like_a_number_is_given_in_quotes(cli, folder):
+    words = ["run", "model=odd_parts.titled", "norm=batch", MINE, *TINY]
+    refused = cli(*words, "model.title=2024")[2]
+    assert "odd_parts.titled: title=2024: must be str" in refused
+    quoted = refused.rpartition("has quotes: ")[2]
+    assert cli(*words, *shlex.split(quoted))[0] == 0
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,21 @@ class OldWeightNorm(nn.Module):
         return self.layer(x.flatten(1))
 
 
+def titled(num_classes, title: str):
+    return bare(num_classes)
+
+
+def bare(num_classes):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, 8), nn.ReLU(), nn.Linear(8, num_classes))
+
+
+def weight_normed(num_classes):
+    network = bare(num_classes)
+    for each in (network[1], network[3]):
+        nn.utils.parametrizations.weight_norm(each)
+    return network
+
+
 class Computed(nn.Module):
     def __init__(self, num_classes, norm):
         super().__init__()
@@ -545,6 +560,31 @@ def test_own_parts_a_network_that_takes_the_softmax_itself_is_told(cli, folder):
         status, _, stderr = cli("run", *_odd(returns), "norm=none", MINE, *TINY)
         assert status == 0
         assert (told in stderr) == expected
+
+
+def test_own_parts_a_text_that_looks_like_a_number_is_given_in_quotes(cli, folder):
+    words = ["run", "model=odd_parts.titled", "norm=batch", MINE, *TINY]
+    refused = cli(*words, "model.title=2024")[2]
+    assert "odd_parts.titled: title=2024: must be str" in refused
+    quoted = refused.rpartition("has quotes: ")[2]
+    assert cli(*words, *shlex.split(quoted))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["model=my_parts.plain"], "1 normalization (BatchNorm2d); norm=batch has batch normalization there"),
+        (["model=odd_parts.weight_normed"], "2 normalizations (weight_norm); norm=NAME puts that scheme there"),
+        (["model=my_parts.plain", "norm=layer"], ""),
+        (["model=odd_parts.bare"], ""),
+    ],
+    ids=["its own", "torch's", "in whose place another is", "none"],
+)
+def test_own_parts_normalizations_that_no_scheme_takes_out_are_told(cli, folder, words, told):
+    status, _, stderr = cli("run", *words, MINE, *TINY)
+    assert status == 0
+    line = f"{words[0]}: norm=none takes out its {told}"
+    assert [each for each in stderr.splitlines() if "takes out" in each] == ([f"normexp: {line}"] if told else [])
 
 
 @pytest.mark.parametrize("norm", [["norm=batch"], ["norm=group", "norm.num_groups=2"]], ids=" ".join)

@@ -21,7 +21,11 @@ def check(arguments: argparse.Namespace) -> int:
     if not any(word.startswith("norm") for word in given):
         raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
     from normexp.config import compose
+    from normexp.config.one_value import check_one
+    from normexp.config.overrides import parse_overrides
 
+    for override in parse_overrides([word for word in given if word.startswith("norm")]):
+        check_one(override, "check one scheme at a time")
     config = compose(given)
     from normexp.norms.checks.commands import check_command
     from normexp.training.build import build_norm

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import shlex
 import webbrowser
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from normexp.config.text import as_argument
 from normexp.errors import UserError
+from normexp.records import find_runs
 
 USUAL = "md"  # format of a table
 logger = logging.getLogger("normexp")
@@ -66,21 +68,23 @@ def _print(paths: Iterator[Path], show: bool) -> int:
 
 
 def plot(arguments: argparse.Namespace) -> int:
+    paths = _paths("plot", arguments)
     from normexp.report.commands import plot_command
 
     options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    for path in plot_command(_paths("plot", arguments), arguments.out, arguments.metric, **options):
+    for path in plot_command(paths, arguments.out, arguments.metric, **options):
         print(path)
     return 0
 
 
 def table(arguments: argparse.Namespace) -> int:
+    paths = _paths("table", arguments)
     from normexp.report.commands import table_command
 
     format = _format("table", arguments)
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
-    print(table_command(_paths("table", arguments), arguments.out, format, **options), end="")
+    print(table_command(paths, arguments.out, format, **options), end="")
     return 0
 
 
@@ -91,10 +95,11 @@ def _format(verb: str, arguments: argparse.Namespace) -> str:
 
 
 def best(arguments: argparse.Namespace) -> int:
+    paths = _paths("best", arguments)
     from normexp.report.commands import best_command
 
     format, options = _format("best", arguments), {"last": arguments.last_sweep, "out": arguments.out}
-    text, figure = best_command(_paths("best", arguments), _keys(arguments.over), arguments.metric, format, **options)
+    text, figure = best_command(paths, _keys(arguments.over), arguments.metric, format, **options)
     print(text, end="")
     for path in figure:
         logger.info(str(path))
@@ -108,6 +113,8 @@ def _keys(given: str | None) -> list[str]:
 
 
 def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:
+    """Return the paths and filters. Raises UserError for a path that is not there, before anything is imported."""
     if "" in arguments.paths or not (arguments.paths or arguments.last_sweep):
         raise UserError(f"{verb}: no PATH given; give run directories or a folder of them (results/runs)")
+    find_runs(path for path in arguments.paths if "=" not in path and not os.path.lexists(path))
     return list(arguments.paths)

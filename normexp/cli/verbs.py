@@ -122,7 +122,7 @@ def _dispatch(arguments: list[str]) -> int:
         _check_alone(verb, rest)
         parser.parse_args([verb])  # prints and exits
     if verb.startswith("-"):
-        raise unknown("option", verb, [*flags(parser), "--debug"])
+        raise unknown("option", verb, [*flags(parser), "--debug"], _as_setting(verb, rest))
     if verb not in VERBS:
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{_meant(verb, rest)}")
     if rest == ["help"] and not os.path.lexists("help"):
@@ -182,8 +182,21 @@ def _meant(word: str, rest: Sequence[str]) -> str:
     if word in options("experiment"):
         return did_you_mean(f"`normexp reproduce {word}`")
     if word in ("help", "version"):
-        return did_you_mean(f"`normexp --{word}`")
+        of_verb = f"{rest[0]} " if word == "help" and rest and rest[0] in VERBS else ""
+        return did_you_mean(f"`normexp {of_verb}--{word}`")
     return did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
+
+
+def _as_setting(flag: str, rest: Sequence[str]) -> str | None:
+    """Return the command that was meant by `--norm batch` in the place of a command; None for no key with a value."""
+    from normexp.config.options import keys_by_word
+
+    name, equals, value = flag.lstrip("-").partition("=")
+    key, words = keys_by_word().get(name.replace("-", "_")), [*([value] if equals else ()), *rest]
+    if not key or not words or words[0] in VERBS or words[0].startswith("-") or "=" in words[0]:
+        return None
+    others = [word for word in words[1:] if word != "run"]
+    return shortened(f"`normexp run {shlex.join([f'{key}={words[0]}', *others])}`")
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

@@ -75,6 +75,9 @@ class Allowed:
         if number and self.kind in ("str", "norm") and not self.is_list:
             return self.check(key, text)
         check_digits(key, text)
+        if isinstance(value, float) and value.is_integer() and self.kind == "int" and not (self.is_list or self.share):
+            meant = did_you_mean(f"{key}={int(value)}") if self._in_range(value) and abs(value) <= LARGEST_INT else ""
+            raise UserError(f"{key}={shortened(text)}: must be {self.describe()}{meant}")
         return self.check(key, value)
 
     def describe(self) -> str:
@@ -105,7 +108,7 @@ class Allowed:
         meant = [_unquoted(item) for item in items] if items is value else _unquoted(value)
         if meant == value or not any(isinstance(item, str) for item in items) or not self._takes(meant):
             return ""
-        return f"{key}={shortened(repr(value))} is a text; leave out the quotes"
+        return f"{key}={shortened(repr(value))} {'holds' if items is value else 'is'} a text; leave out the quotes"
 
     def _takes(self, value: Any) -> bool:
         try:

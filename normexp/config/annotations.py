@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
+import shlex
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -23,6 +24,18 @@ def check_annotated(name: str, target: Callable[..., Any], given: Mapping[str, A
         if key in given and not _fits(given[key], due):
             allowed = inspect.formatannotation(due).replace("typing.", "")
             raise UserError(f"{name}: {key}={shortened(shown(given[key]))}: must be {allowed}")
+
+
+def check_texts(group: str, name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    """Raise UserError for a number where a parameter takes texts alone: a file that is called 2024, say."""
+    for key, parameter in inspect.signature(target).parameters.items():
+        value, due = given.get(key), _resolved(parameter.annotation, target)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and not _fits(value, due) and _fits(str(value), due):
+            allowed = inspect.formatannotation(due).replace("typing.", "")
+            typed = shlex.quote(f'{group}.{key}="{value}"')
+            told = f"a text that looks like a number has quotes: {typed}"
+            raise UserError(f"{name}: {key}={shortened(shown(value))}: must be {allowed}; {told}")
 
 
 def _resolved(annotation: Any, target: Callable[..., Any]) -> Any:

@@ -11,10 +11,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from normexp.config.options import option, options
-from normexp.errors import did_you_mean, nearest
+from normexp.errors import did_you_mean, nearest, nearest_path
 
 _BUILDER = re.compile(r"^@register_model\(.*?\)\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
-_CODE = re.compile(r"(\w+)(?:\.py)?[:/](\w+)$")  # my_nets:Net, as diagnose takes it
+_CODE = re.compile(r"([\w./]+?)(?:\.py)?[:/](\w+)$")  # my_nets:Net, as diagnose takes it; my_nets/wide.py:Net
 _OPTIMIZER = re.compile(r"^class (\w+)\(Optimizer\)", re.MULTILINE)
 KEYS = {  # what other programs call our keys
     "learning_rate": "optim.lr", "wd": "optim.weight_decay", "bs": "batch_size", "batchsize": "batch_size",
@@ -43,6 +43,10 @@ CELLS = ("gru", "rnn")  # of the one recurrent network
 PLACES = ("file", "path", "archive", "folder", "root", "dir", "data_dir", "csv")  # say where data lie
 DATA = {".csv": "csv", ".tsv": "csv", ".txt": "text"}  # the end of a file's name -> its data set
 ARCHIVES = (".zip", ".tar", ".tar.gz", ".tgz")  # may hold images
+TABLES = ("parquet", "npy", "npz", "xlsx", "feather", "json", "h5", "numpy")  # files of tables that no data set reads
+_AS_CSV = (
+    "; save a table as CSV (dataset=csv dataset.file=...), or read it in a data set of your own (docs/own_parts.md)"
+)
 OTHERS = {  # what other programs call our options of other groups, and values
     "kaiming": "he", "xavier": "glorot", "normalize": "standardize", "zscore": "standardize", "whiten": "zca",
     "gpu": "cuda", "fp16": "bf16", "float16": "bf16", "half": "bf16", "16": "bf16", "float32": "fp32", "32": "fp32",
@@ -81,15 +85,44 @@ def option_hint(group: str, name: str) -> str:
 
 def path_hint(group: str, name: str) -> str:
     """Return how data are given that were named in the place of a data set, or code by its file; else nothing."""
-    path = Path(name)
-    if group == "dataset" and (path.is_dir() or (name.endswith(ARCHIVES) and path.is_file())):
+    if group == "dataset" and (data := data_hint(name)):
+        return data
+    code = _CODE.match(name)
+    if code and code[1] != group and (module := _module(code[1])):
+        return did_you_mean(f"{group}={module}.{code[2]} 'plugins=[{module}]'")
+    module = _module(name.removesuffix(".py")) if name.endswith(".py") and os.path.isfile(name) else ""
+    return _named_in(group, module) if module else ""
+
+
+def data_hint(name: str) -> str:
+    """Return how a file or a folder of data is given that was named in the place of a data set; else nothing."""
+    path, code = Path(name), _CODE.match(name)
+    if path.is_dir() or (name.endswith(ARCHIVES) and path.is_file()):
         return did_you_mean(f"dataset=image_folder {shlex.quote(f'dataset.path={name}')}")
-    if group == "dataset" and path.suffix in DATA:
+    if path.suffix in DATA:
         return did_you_mean(f"dataset={DATA[path.suffix]} {shlex.quote(f'dataset.file={name}')}")
-    if (code := _CODE.match(name)) and code[1] != group:
-        return did_you_mean(f"{group}={code[1]}.{code[2]} 'plugins=[{code[1]}]'")
-    is_code = path.suffix == ".py" and path.parent == Path() and path.is_file()
-    return _named_in(group, path.stem) if is_code else ""
+    if (path.suffix[1:] or name) in TABLES:
+        return _AS_CSV
+    if "/" not in name or os.path.lexists(name) or (code and _source(_module(code[1]))):
+        return ""
+    return f"; no such file or folder{nearest_path(path)}"
+
+
+def _module(path: str) -> str:
+    """Return the name of the module in a file that is named without its .py: a.b of a/b; nothing where it has none."""
+    name = path.removeprefix("./").replace("/", ".")
+    return name if all(part.isidentifier() for part in name.split(".")) else ""
+
+
+def _source(module: str) -> str:
+    """Return the file of a module of the current folder, a package's __init__.py; nothing where there is none."""
+    path = module.replace(".", "/")
+    return next(filter(os.path.isfile, (f"{path}.py", f"{path}/__init__.py")), "")  # which takes names of any length
+
+
+def modules_here() -> list[str]:
+    """Return the names of the modules and packages of the current folder."""
+    return [path.stem for path in Path().glob("*.py")] + [path.parent.name for path in Path().glob("*/__init__.py")]
 
 
 def _named_in(group: str, module: str) -> str:
@@ -97,16 +130,17 @@ def _named_in(group: str, module: str) -> str:
 
 
 def code_hint(group: str, name: str, plugins: Iterable[str]) -> str:
-    """Return what a plugin of the current folder defines under a name that was given without its module.
+    """Return what a plugin of the current folder defines or imports under a name that was given without its module.
 
     Of a module that was given without a name, what is missing.
     """
-    if name.isidentifier() and os.path.isfile(f"{name}.py"):  # which takes names of any length
+    if name.isidentifier() and _source(name):
         return _named_in(group, name)
-    defined = re.compile(rf"^(class|def) {re.escape(name)}\b", re.MULTILINE)
+    word = rf"\b{re.escape(name)}\b"
+    defined = re.compile(rf"^((class|def) {word}|(from \S+ )?import (\([^)]*|.*){word})", re.MULTILINE)
     for plugin in plugins:
-        path = Path(*plugin.split(".")).with_suffix(".py")
-        if path.is_file() and defined.search(path.read_text(encoding="utf-8", errors="replace")):
+        path = _source(plugin)
+        if path and defined.search(Path(path).read_text(encoding="utf-8", errors="replace")):
             return did_you_mean(f"{group}={plugin}.{name}")
     return ""
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from normexp.config.annotations import check_annotated
+from normexp.config.annotations import check_annotated, check_texts
 from normexp.config.config import Config
+from normexp.config.hints import modules_here
 from normexp.config.options import option, without_descriptions
 from normexp.config.own import GROUPS, must_be_named
 from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, unknown
@@ -46,7 +47,7 @@ def _near(module: str, name: str, error: BaseException) -> str:
     if module == "__main__":  # of another process than the one where a notebook's cell, or a script, defined it
         return "; put it into a file"
     if isinstance(error, ModuleNotFoundError) and is_inside(module, [error.name or ""]):
-        close = nearest(module, [path.stem for path in Path().glob("*.py")], cutoff=0.7)
+        close = nearest(module, modules_here(), cutoff=0.7)
         return did_you_mean(close) or f"; no {module.replace('.', '/')}.py in the current folder, and not installed"
     return did_you_mean(nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None)
 
@@ -83,6 +84,8 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
     _check_given(group, node, target, extra)
+    if not node["_target_"].startswith("normexp."):
+        check_texts(group, node["_target_"], target, node)
     try:
         made = instantiate(node, plugins, **extra)
     except UserError as error:

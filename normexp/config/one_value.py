@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
-from normexp.config.options import groups, option, options, usual_options
+from normexp.config.options import groups, option, options, root, usual_options
 from normexp.config.overrides import may_vary, plain_value
 from normexp.config.text import check_digits, shortened
 from normexp.errors import UserError, did_you_mean
@@ -29,10 +30,10 @@ def single_value(override: Override) -> Override:
     return override
 
 
-def check_one(override: Override) -> None:
+def check_one(override: Override, instead: str = "quote a text with commas") -> None:
     """Raise UserError for several values where nothing trains by them: there is one folder of results, say."""
     if override.is_sweep_override():
-        raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; quote a text with commas")
+        raise UserError(f"{shortened(override.input_line or '')}: one value is allowed here; {instead}")
 
 
 def one_value(override: Override) -> Any:
@@ -53,9 +54,17 @@ def _several(override: Override) -> str:
     """Say how several values are given: as a list where the key takes one and they are written out, else in a sweep."""
     key, _, typed = (override.input_line or "").partition("=")
     group, _, rest = key.partition(".")
-    trees = [option(group, name) for name in options(group)] if group in groups() else []
+    trees = [option(group, name) for name in options(group)] if group in groups() else [root()]
+    rest = rest or key
     written_out = getattr(override.value(), "simple_form", False)
-    lists = (isinstance(tree.get(rest), list) or "list of" in tree.get("_allowed_", {}).get(rest, "") for tree in trees)
-    if written_out and any(lists):
+
+    def takes(kind: type, word: str) -> bool:
+        rules = (tree.get("_allowed_", {}).get(rest, "") for tree in trees)
+        return any(isinstance(tree.get(rest), kind) for tree in trees) or any(word in rule for rule in rules)
+
+    if written_out and takes(list, "list of"):
         return did_you_mean(f"'{key}=[{shortened(typed)}]'")
-    return "; `normexp sweep` takes several" if may_vary(key) else ""
+    several = "`normexp sweep` takes several"
+    if re.fullmatch(r"-?0,\d+", typed) and takes(float, "float"):  # a decimal comma
+        return f"{did_you_mean(shortened(f'{key}={typed}').replace(',', '.'))} ({several})"
+    return f"; {several}" if may_vary(key) else ""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.allowed import from_on
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.options import groups, keys_by_word, options, root
+from normexp.config.options import groups, keys_by_word, option, options, options_with, root
 from normexp.config.text import check_digits, has_control_characters, quoted, shortened
-from normexp.errors import UserError
+from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 _PLACES = (*PATH_KEYS, "results_dir")
 _NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of any signs
+_LISTS = ("dataset.features",)  # of such names
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
 _WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
+_USUAL = "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
 _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
 
 
@@ -53,9 +55,9 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
 def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
     """Return the first words that are a setting with spaces in it (`norm = batch`, `norm batch`), and the setting."""
     for i, word in enumerate(words[:-1]):
-        key = keys_by_word().get(word.rstrip("="))
-        rest = words[i + 1 : i + (3 if words[i + 1] == "=" else 2)]
-        value = "".join(rest).removeprefix("=")
+        key = keys_by_word().get(word.rstrip("=:"))
+        rest = words[i + 1 : i + (3 if words[i + 1] in ("=", ":") else 2)]
+        value = re.sub("^[=:]", "", "".join(rest))
         if key and word.count("=") == word.endswith("=") and value and "=" not in value:
             return shortened(" ".join([word, *rest])), shlex.quote(shortened(f"{key}={value}"))
     return None
@@ -140,7 +142,11 @@ def _parsed(text: str) -> Override:
                 f"{shortened(text)}: range(), choice(), interval() and glob() stand alone; write the values out"
             )
         return override
-    raise UserError(f"{shortened(text)!r} is not key=value{_example(text)}")
+    hint = _example(text)
+    if re.match(r"[A-Za-z_][\w.]*=(?!=)", text):
+        typed = repr(shortened(text)) if " " in text else shortened(text)
+        raise UserError(f"{typed}: cannot be read{hint or _readable(*text.split('=', 1))}")
+    raise UserError(f"{shortened(text)!r} is not key=value{hint or _USUAL}")
 
 
 def _check_ends(key: str, value: str) -> None:
@@ -158,7 +164,10 @@ def _attempts(text: str) -> Iterator[str]:
     key, _, value = text.partition("=")
     if not value.isascii():
         yield f"{key}={_quote_foreign(value)}"
-    if _PATH.match(value) or not value.isascii() or (key in _NAMES and value[:1] != "["):
+    if value[:1] + value[-1:] == "[]":
+        if key in _LISTS and not set(value[1:-1]) & set("[]'\""):
+            yield f"{key}=[{','.join(quoted(item.strip()) for item in value[1:-1].split(','))}]"
+    elif _PATH.match(value) or not value.isascii() or (key in _NAMES and value[:1] != "["):
         yield f"{key}={quoted(value)}"
 
 
@@ -188,7 +197,7 @@ def _another_way(text: str) -> str | None:
 
 
 def _example(text: str) -> str:
-    """Return what was probably meant: the group of an option that was named alone, or a quoted list."""
+    """Return what was probably meant: the group of an option that was named alone, or a quoted list; else nothing."""
     if text.endswith((".yaml", ".yml")):
         path = shortened(text)
         return f"; settings in a file: --config {path}; an experiment of your own: normexp reproduce {path}"
@@ -208,4 +217,21 @@ def _example(text: str) -> str:
             return f"; did you mean {shlex.quote(shortened(f'{group}={value.strip()}'))}?"
         if text == group:
             return f"; allowed: {group}=NAME, one of {', '.join(options(group))}"
-    return "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
+    return ""
+
+
+def _readable(key: str, value: str) -> str:
+    """Return how a value that the grammar cannot read was meant: an option, a list of numbers, a text with signs."""
+    if key in groups():
+        named = re.match(r"\w+", value)
+        return did_you_mean(f"{key}={named[0]}") if named and named[0] in options(key) else _USUAL
+    group, _, rest = key.partition(".")
+    trees = [option(group, name) for name in options_with(group, rest)] if group in groups() else [root()]
+    usual = [tree.get(rest or key) for tree in trees]
+    if any(isinstance(each, list) for each in usual):
+        numbers = [item for item in re.split(r"[\s,;()\[\]{}]+", value) if item]
+        listed = numbers and all(re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", item) for item in numbers)
+        return did_you_mean(shlex.quote(shortened(f"{key}=[{','.join(numbers)}]"))) if listed else _USUAL
+    if key in _LISTS or any(isinstance(each, int | float) for each in usual) or set(value) & set("\"'"):
+        return _USUAL
+    return f"; a text with such signs stands in quotes: {shlex.quote(shortened(f'{key}={quoted(value)}'))}"

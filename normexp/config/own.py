@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from normexp.config.hints import path_hint
+from normexp.config.hints import data_hint, modules_here, path_hint
 from normexp.config.parts import TARGET, is_own
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -57,7 +57,7 @@ def check_plugins(plugins: Sequence[str], values: Iterable[Any]) -> None:
     values = list(values) if plugins else []
     for name in plugins:
         if not any(is_own(value, [name]) for value in values) and not _is_module(name):
-            hint = did_you_mean(nearest(name, [path.stem for path in Path.cwd().glob("*.py")]))
+            hint = did_you_mean(nearest(name, modules_here()))
             raise UserError(
                 f"plugins=[{shortened(name)}]: no module of this name is in the current folder or installed{hint}"
             )
@@ -83,13 +83,15 @@ def _is_module(name: str) -> bool:
 
 def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
     key, meant = target_key(group), path_hint(group, target)
-    is_file = target.endswith(".py") and bool(meant)
+    is_file = bool(meant) and (target.endswith(".py") or bool(set(target) & set(":/")))
     if not is_file and (target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins)):
         return
     if target.startswith("normexp."):
         raise UserError(
             f"{key}={shortened(target)} is normexp's own: give its option, {group}=NAME (`normexp list` shows all)"
         )
+    if group == "dataset" and data_hint(target):
+        raise UserError(f"{group}={shortened(target)} is no data set{meant}")
     raise must_be_named(f"{key}={shortened(target)}", target, meant)
 
 

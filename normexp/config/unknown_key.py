@@ -139,6 +139,8 @@ class Unknown:
         """Return a key with the value as both are typed: in quotes where a shell would take them apart."""
         listed = isinstance(self.leaves.get(key), list) and not self.text.startswith("[")
         value = shortened(self.text)
+        if key in groups() and value not in options(key) and value.casefold() in options(key):
+            value = value.casefold()
         return shlex.quote(f"{key}=[{value}]" if listed else f"{key}={value}")
 
 

@@ -12,6 +12,7 @@ from typing import ClassVar
 import numpy as np
 
 from normexp.config.identity import PUBLISHED
+from normexp.config.places import place
 from normexp.data import cache
 from normexp.data.archive import Published
 from normexp.data.base import Array
@@ -71,7 +72,7 @@ def remotes(torchvision_class: str) -> Sequence[Remote]:
 
 def find_files(archive: str, torchvision_class: str) -> dict[str, Path]:
     """Return the four idx files in `archive`, its raw/ or NAME/raw/. Raises UserError if one is missing."""
-    top = Path(os.path.expanduser(archive))
+    top = Path(place("dataset.archive", archive))
     if not os.path.isdir(top):
         problem = "is a file, and a folder is needed" if os.path.exists(top) else "no such folder"
         raise UserError(f"dataset.archive={archive}: {problem} (with {FILES['train_x']}[.gz] and three more)")

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
 
+from normexp.config.places import place
 from normexp.errors import UserError, nearest_file, nearest_path
 
 GZIP = b"\x1f\x8b"  # the first bytes of what is gzipped
@@ -58,12 +59,12 @@ class Member:
 
 
 def existing_path(option: str, value: str, otherwise: str = "") -> Path:
-    """Return the path that an option gives, `~` expanded. Raises UserError where there is nothing.
+    """Return the path that an option gives, as `place` does. Raises UserError where there is nothing.
 
     Args:
         otherwise: what the user could do instead, for the end of the message.
     """
-    path = Path(os.path.expanduser(value))
+    path = Path(place(option, value))
     if not path.exists():
         raise UserError(f"{option}={value}: no such file or folder{otherwise or nearest_path(path)}")
     if not path.is_file() and not path.is_dir():
@@ -72,7 +73,7 @@ def existing_path(option: str, value: str, otherwise: str = "") -> Path:
 
 
 def existing_file(value: str, suffix: str, what: str) -> Path:
-    """Return the path of the file that `dataset.file` gives, `~` expanded.
+    """Return the path of the file that `dataset.file` gives, as `place` does.
 
     Args:
         suffix: of files of this kind, which are near a name that does not exist.
@@ -80,7 +81,7 @@ def existing_file(value: str, suffix: str, what: str) -> Path:
 
     Raises: UserError where there is no such file, with the nearest name beside it.
     """
-    path = Path(os.path.expanduser(value))
+    path = Path(place("dataset.file", value))
     if path.is_file():
         return path
     if path.exists():

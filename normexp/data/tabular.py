@@ -190,7 +190,8 @@ def _same_throughout(table: Table, inputs: dict[str, Array]) -> str:
     kept = {name: column[~np.isnan(column).any(axis=1)] for name, column in inputs.items()}
     same = [name for name, column in kept.items() if len(column) and (column == column[0]).all()]
     if len(same) == len(inputs):
-        raise UserError(f"{table.path}: {_some(same)}: the same in every row: nothing to learn from")
+        nothing = f"{_some(same)}: the same in every row: nothing to learn from"
+        raise UserError(f"{table.path}: {nothing}{_made_one(table, same)}")
     return f"{_some(same)}: the same in every row" if same else ""
 
 
@@ -227,4 +228,11 @@ def _some(said: Sequence[str], between: str = ", ") -> str:
 
 def _check_varies(table: Table, target: str, y: Array) -> None:
     if (y == y[0]).all():
-        raise UserError(f"{table.path}: dataset.target={target} is the same in every row: nothing to learn")
+        one = f"dataset.target={target} is the same in every row: nothing to learn"
+        raise UserError(f"{table.path}: {one}{_made_one(table, [target])}")
+
+
+def _made_one(table: Table, names: Sequence[str]) -> str:
+    """Return the end of an error about columns of one value: which have several that float64 rounds to it."""
+    said = list(filter(None, map(table.rounded, names)))
+    return f"; {_some(said, '; ')}" if said else ""

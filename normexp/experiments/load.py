@@ -87,12 +87,16 @@ def is_file(word: str) -> bool:
     return word.endswith(SUFFIXES)
 
 
-def unknown_experiment(name: str) -> UserError:
-    """Build the one-line error for a name that is none of ours; a file of that name here is what was meant."""
+def unknown_experiment(name: str, meant: str | None = None) -> UserError:
+    """Build the one-line error for a name that is none of ours; a file of that name here is what was meant.
+
+    Args:
+        meant: what the hint proposes; by default the nearest name.
+    """
     for suffix in SUFFIXES:
         if Path(f"{name}{suffix}").is_file():
             return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {name}{suffix}")
-    return unknown("experiment", name, names())
+    return unknown("experiment", name, names(), meant)
 
 
 def document_of(name: str) -> Document:

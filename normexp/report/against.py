@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, nearest, unknown
 from normexp.evidence.curves import better_direction
 from normexp.evidence.reading import worst
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
@@ -94,7 +95,8 @@ def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
     """
     names = list(dict.fromkeys(row.key[key] for row in rows))
     if name not in names:
-        raise unknown(f"table: --against {key}", name, names)
+        typed = {each: shlex.quote(each) for each in names}  # an arm of several settings has commas in its name
+        raise unknown(f"table: --against {key}", name, typed.values(), typed.get(nearest(name, names) or ""))
     for row in rows:
         _check_seeds(row, name, metric)
     baselines = {_rest(row, key): row for row in rows if row.key[key] == name}

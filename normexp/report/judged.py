@@ -86,6 +86,12 @@ def _is_report(content: Mapping[str, Any]) -> bool:
     return head and right and isinstance(content.get("changed"), list)
 
 
+def check_verdict(verdict: str | None) -> None:
+    """Raise UserError for a verdict that there is not; None stands for any."""
+    if verdict not in (None, *EVERY_VERDICT):
+        raise unknown("verdict", str(verdict), EVERY_VERDICT)
+
+
 def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> list[Report]:
     """Return the reports with those claims alone that have the verdict, and all words in what is said of them.
 
@@ -95,8 +101,7 @@ def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> li
 
     Raises: UserError where nothing is left.
     """
-    if verdict not in (None, *EVERY_VERDICT):
-        raise unknown("verdict", str(verdict), EVERY_VERDICT)
+    check_verdict(verdict)
     left = []
     for report in reports:
         claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from shlex import quote
 
 from normexp.config.text import amount
-from normexp.errors import UserError
+from normexp.errors import UserError, nearest
 from normexp.evidence.audit import cited
 from normexp.experiments.keys import LEDGER as KEYS
 from normexp.experiments.keys import RESULTS
+from normexp.experiments.load import names
 from normexp.records import plain_json, write_atomically
 from normexp.report.claims import as_json, as_markdown
-from normexp.report.judged import Report, read_reports, records_alone, with_claims
+from normexp.report.judged import EVERY_VERDICT, Report, check_verdict, read_reports, records_alone, with_claims
 from normexp.report.links import markdown_links
 from normexp.report.named import check_there, empty, folder_of, results_of, split
 from normexp.report.sources import entries, summary
@@ -29,7 +31,8 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
         words: names of experiments, scale=, verdict=, find=, results_dir=; by default all that has a report.
         plain: as JSON.
     """
-    chosen, given = split(words, KEYS, own=True)
+    chosen, given = split(words, KEYS, own=True, meant=lambda name: _meant(name, words))
+    check_verdict(given.get("verdict"))
     results = results_of(given)
     wanted = {folder_of(name) for name in chosen}
     every = read_reports(results)
@@ -46,6 +49,14 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     if everything:
         _keep(results / LEDGER, text)
     return plain_json(as_json(reports)) if plain else text
+
+
+def _meant(name: str, words: Sequence[str]) -> str | None:
+    """Return how claims are chosen by a word that is no experiment: a verdict, or what they say."""
+    bare = " ".join(word for word in words if "=" not in word and word != "find")
+    if verdict := next((each for each in (bare, name) if each in EVERY_VERDICT), None):
+        return quote(f"verdict={verdict}")
+    return None if nearest(name, names()) else quote(f"find={bare or 'WORDS'}")
 
 
 def _previews_asked(given: Mapping[str, str]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -17,11 +17,14 @@ from normexp.experiments.load import check_file, is_file, names, unknown_experim
 from normexp.experiments.names import SCALES
 
 
-def split(words: Sequence[str], keys: Sequence[str], own: bool = False) -> tuple[list[str], dict[str, str]]:
+def split(
+    words: Sequence[str], keys: Sequence[str], own: bool = False, meant: Callable[[str], str | None] = lambda name: None
+) -> tuple[list[str], dict[str, str]]:
     """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist.
 
     Args:
         own: an experiment of somebody's own may be named by its folder of records, where its file is not needed.
+        meant: what the hint proposes for a name that does not exist; by default the nearest one.
     """
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
@@ -31,7 +34,7 @@ def split(words: Sequence[str], keys: Sequence[str], own: bool = False) -> tuple
         if is_file(name):
             check_file(name)
         elif name not in names() and name not in there:
-            raise unknown_experiment(name)
+            raise unknown_experiment(name, meant(name))
     for key in given:
         if key not in keys:
             raise unknown("key", key, keys)
@@ -55,7 +58,7 @@ def results_of(given: Mapping[str, str]) -> Path:
     if RESULTS not in given:
         return Path("results")
     word = f"{RESULTS}={given[RESULTS]}"
-    check_one(*parse_overrides([word]))
+    check_one(parse_overrides([word])[0])
     return Path(compose([word])[RESULTS])
 
 

@@ -9,10 +9,12 @@ from normexp.training.components import Components
 from normexp.training.ignored_norm import ignored_norm
 from normexp.training.probabilities import gives_probabilities
 from normexp.training.short_run import unreached, unsettled
+from normexp.training.taken_out import taken_out
 
 
 def doubts(config: Config, components: Components, data: Data) -> tuple[list[str], dict[str, str]]:
     """Return a line for each doubt, and what environment.json keeps of them: that a scheme is another than its name."""
     kept = {IGNORED: ignored_norm(config, components, data), UNREACHED: unreached(config, components)}
-    said = [*kept.values(), unsettled(config, components), gives_probabilities(config, components, data)]
+    others = [taken_out(config, components), gives_probabilities(config, components, data)]
+    said = [*kept.values(), unsettled(config, components), *others]
     return [each for each in said if each], {key: each.partition(";")[0] for key, each in kept.items() if each}

@@ -16,6 +16,7 @@ from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
 from normexp.norms.convert import WAY_OUT, Unchanged, convert
 from normexp.norms.networks.whole import LAZY, has_lazy_layers
+from normexp.training.taken_out import normalizations
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
 _TAKEN: WeakSet[nn.Module] = WeakSet()  # networks that runs of this process were given, and what has numbers in them
@@ -42,6 +43,7 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         return network
     network = instantiate_part(config, "model", nn.Module, **taken)
     _check_new(config, network)
+    had = normalizations(network)
     try:
         converted = convert(network, norm)
     except Unchanged:  # as in a network of ours; `ignored_norm` says so
@@ -50,6 +52,7 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
         raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None
     converted.keeps_initialization = True  # type: ignore[assignment]
+    converted.had_normalizations = had  # type: ignore[assignment]
     _take(config, converted)
     return converted
 

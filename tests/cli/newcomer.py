@@ -28,6 +28,7 @@ TEXTS = {
     "spaces.csv": TABLE.replace(",", " "),
     "constant.csv": "rooms,price\n" + "".join(f"{i},7\n" for i in range(20)),
     "gappy.csv": "rooms,area,price\n" + "".join(f",{i},{i}\n" for i in range(20)),
+    "long.csv": "id,y\n" + "".join(f"{10**25 + i},{i}\n" for i in range(1, 41)),
     "hex.csv": TABLE + "0x1F,2,c0,3\n",
     "percent.csv": TABLE + "1,2,c0,5%\n",
     "broken.zip": "PK\x03\x04 and nothing else",
@@ -147,9 +148,15 @@ class Points(Dataset):
         return Data(split[0], split[1], split[2], "classification", ("left", "right"))
 
 
+def deep(num_classes, title: str = ""):
+    return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, num_classes))
+
+
 def falling(step, total, floor=0.0):
     return floor + (1 - floor) * (1 - step / total)
 """,
+    "pack/__init__.py": "from .wide import (\n    Net,\n)\n",
+    "pack/wide.py": "class Net:\n    pass\n",
     "misspelt.py": "class Scale(:\n    pass\n",
     "raises.py": "raise RuntimeError('two\\nlines')\n",
     "leaves.py": "import sys\nsys.exit(0)\n",

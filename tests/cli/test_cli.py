@@ -36,6 +36,7 @@ MISTAKES = [
     [], ["rnu"], ["run", "--foce"], ["run", "norm=bacth"], ["run", "train.eposch=3"], ["run", "optim.lr=-1"],
     ["run", "batch_size=1", "norm=batch"], ["run", "model=cnn", "dataset=house_prices"], ["plot"], ["list", "normz"],
     ["run", "dataset=mnist", "dataset.archive=nowhere.zip"], ["run", f"results_dir={__file__}"], ["table", "nowhere"],
+    ["plot", "nowhere"], ["best", "nowhere"],
 ]  # fmt: skip
 HEAVY = ("torch", "torchvision", "pandas", "matplotlib", "sklearn", "scipy")
 WITHOUT = """

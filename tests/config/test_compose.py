@@ -25,7 +25,7 @@ MISTAKES = {
     "forced key": (["++seed=1"], "++seed=1", "cannot be added"),
     "sweep": (["seed=0,1"], "seed=0,1", "one value"),
     "package": (["norm@x=batch"], "norm@x=batch", "drop the @x"),
-    "unbalanced list": (["model=mlp", "model.widths=[1,"], "model.widths=[1,", "is not key=value"),
+    "unbalanced list": (["model=mlp", "model.widths=[1,"], "model.widths=[1,", "cannot be read"),
     "range": (["optim.lr=-1"], "optim.lr=-1", "a number in (0, inf)"),
     "type": (["optim.lr=abc"], "optim.lr=abc", "a number in (0, inf)"),
     "infinite": (["optim.lr=inf"], "optim.lr=inf", "a number in (0, inf)"),
@@ -258,6 +258,20 @@ def test_letters_beyond_ascii_need_no_quotes(text):
 def test_lists_of_letters_beyond_ascii_need_no_quotes():
     config = compose(["dataset=csv", "model=mlp", 'dataset.features=[größe, "a, ü",n,preis in €]'])
     assert config["dataset"]["features"] == ["größe", "a, ü", "n", "preis in €"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "columns"),
+    [
+        ("[Größe (m²),Balkon]", ["Größe (m²)", "Balkon"]),
+        ("[Size (m2), ID]", ["Size (m2)", "ID"]),
+        ("[a=b]", ["a=b"]),
+        ("[a;b,c{d}]", ["a;b", "c{d}"]),
+        ('["Size (m2)",ID]', ["Size (m2)", "ID"]),
+    ],
+)
+def test_lists_of_columns_with_other_signs_need_no_quotes_of_hydra(typed, columns):
+    assert compose(["dataset=csv", "model=mlp", f"dataset.features={typed}"])["dataset"]["features"] == columns
 
 
 @pytest.mark.parametrize(

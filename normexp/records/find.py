@@ -18,7 +18,9 @@ from normexp.records.waiting import Waiting
 LINK = "links are not followed; give the folder that it leads to, or move that here"
 
 
-def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDirectory]:
+def find_runs(
+    paths: Iterable[str | Path], may_lack: bool = False, unseen: list[str] | None = None
+) -> list[RunDirectory]:
     """Return every run directory at or below the paths, sorted, each once.
 
     A path is a folder, an archive, or a folder of an archive. A folder counts before an archive that holds the same
@@ -27,12 +29,13 @@ def find_runs(paths: Iterable[str | Path], may_lack: bool = False) -> list[RunDi
 
     Args:
         may_lack: a path may have no run.
+        unseen: collects a line on each folder below the paths that is not looked into.
 
     Raises: UserError for a path without any.
     """
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
-        here = list(_at(_resolved(path)))
+        here = list(_at(_resolved(path), unseen))
         if not (here or may_lack):
             raise _without_runs(path)
         for run in here:
@@ -79,7 +82,7 @@ def find_run(path: str | Path, who: str) -> RunDirectory:
     return runs[0]
 
 
-def _at(path: Path) -> Iterator[RunDirectory]:
+def _at(path: Path, unseen: list[str] | None) -> Iterator[RunDirectory]:
     """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
     if path.suffix == ".zip" and path.is_file():
         yield from _packed(path, "", named=True)
@@ -88,7 +91,7 @@ def _at(path: Path) -> Iterator[RunDirectory]:
         yield RunDirectory(path, Folder(path))
         return
     archives: list[Path] = []
-    yield from runs_below(path, archives)
+    yield from runs_below(path, archives, unseen)
     for archive in sorted(archives, reverse=True):
         yield from _packed(archive, "")
     for archive, inside in archives_above(path):

@@ -83,14 +83,16 @@ def frame_of(paths: Iterable[str | Path]) -> Frame:
     several folders have results, as a colleague's beside one's own, is one in each. Raises UserError where there is no
     run directory.
     """
-    groups = _by_experiment(_without_selection(paths))
+    unseen: list[str] = []
+    groups = _by_experiment(_without_selection(paths, unseen))
     frames, plain = [], []
     for group, runs in groups.items():
         known = _in_folder(_known_frame(group, runs), _folder(group, groups))
         named = {record.directory.path for record in known.records}
         plain += [run for run in runs if run.path not in named]
         frames += [known] if named else []
-    return joined([*frames, *([folder_frame(plain)] if plain else [])])
+    found = joined([*frames, *([folder_frame(plain)] if plain else [])])
+    return replace(found, left_out=(*found.left_out, *(f"Not looked into: {line}." for line in unseen)))
 
 
 def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
@@ -158,10 +160,10 @@ def _begun(records: dict[Path, Record], design: Design | None) -> dict[Path, Rec
     return {path: record for path, record in records.items() if record.seed in design.at(look)}
 
 
-def _without_selection(paths: Iterable[str | Path]) -> list[RunDirectory]:
+def _without_selection(paths: Iterable[str | Path], unseen: list[str]) -> list[RunDirectory]:
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
-        runs = find_runs([path])
+        runs = find_runs([path], unseen=unseen)
         measured = [run for run in runs if "select" not in PurePath(os.path.relpath(run.path, path.resolve())).parts]
         found |= {run.path: run for run in measured or runs}
     return [found[path] for path in sorted(found)]

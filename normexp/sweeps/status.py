@@ -14,16 +14,21 @@ from normexp.sweeps.shared import SharedSweep, is_shared_sweep
 
 def overview(path: str | Path) -> str:
     """Return one line of counts and one line for every run that is not finished."""
-    found = summary(path)
+    unseen: list[str] = []
+    found = summary(path, unseen)
     counts = ", ".join(f"{count} {name}" for name, count in found["counts"].items())
     lines = [f"{amount(found['runs'], 'run')}: {counts}"]
     lines += [f"  {run['state']:11} {run['path']}  {run['detail']}" for run in found["unfinished"]]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *(f"  not looked into: {line}" for line in unseen)]) + "\n"
 
 
-def summary(path: str | Path) -> dict[str, Any]:
-    """Return the number of runs, how many are in each state, and those that are not finished, as plain data."""
-    states = [(run, *state(run)) for run in _runs(Path(path))]
+def summary(path: str | Path, unseen: list[str] | None = None) -> dict[str, Any]:
+    """Return the number of runs, how many are in each state, and those that are not finished, as plain data.
+
+    Args:
+        unseen: collects a line on each folder that is not looked into.
+    """
+    states = [(run, *state(run)) for run in _runs(Path(path), unseen)]
     counts = Counter(name for _, name, _ in states)
     unfinished = [
         {"path": printable(run.path), "state": name, "detail": detail}
@@ -34,10 +39,10 @@ def summary(path: str | Path) -> dict[str, Any]:
     return {"runs": len(states), "counts": ordered, "unfinished": unfinished}
 
 
-def _runs(path: Path) -> list[RunDirectory]:
+def _runs(path: Path, unseen: list[str] | None) -> list[RunDirectory]:
     """Return the runs at or below a path; of a shared sweep those that have begun."""
     if not is_shared_sweep(path):
-        return find_runs([path])
+        return find_runs([path], unseen=unseen)
     sweep = SharedSweep(path)
     planned = (sweep.directory(cell) for cell in range(len(sweep)))
     return [RunDirectory(run) for run in sorted(planned) if run.exists()]

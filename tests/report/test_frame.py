@@ -52,6 +52,13 @@ def test_runs_that_did_not_end_well_are_there_with_their_status(fabricate: Fabri
     assert frame.left_out == ()
 
 
+def test_linked_folder_is_named_not_skipped_in_silence(fabricate: Fabric, tmp_path: Path) -> None:
+    fabricate(norm="batch")
+    (fabricate.root / "more").symlink_to(tmp_path)
+    (line,) = frame_of([fabricate.root]).left_out
+    assert line.startswith(f"Not looked into: {fabricate.root}/more: links are not followed")
+
+
 def spoil(fabricate: Fabric) -> None:
     """Put beside good runs what a folder of results may hold: failed, half made, foreign, damaged."""
     (fabricate(name="failed", norm="batch", seed=5, status="failed").path / CONFIG).unlink()

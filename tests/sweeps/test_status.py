@@ -54,6 +54,15 @@ def test_status_counts_and_names_what_is_not_finished(cli, tmp_path):
     ]
 
 
+def test_linked_folder_is_named_not_skipped_in_silence(cli, tmp_path):
+    fabricate(tmp_path / "here" / "one", "done", step=5, steps=10)
+    fabricate(tmp_path / "disk" / "two", "done", step=5, steps=10)
+    (tmp_path / "here" / "more").symlink_to(tmp_path / "disk")
+    status, stdout, _ = cli("status", tmp_path / "here")
+    assert (status, stdout.splitlines()[0]) == (0, "1 run: 1 done")
+    assert f"  not looked into: {tmp_path}/here/more: links are not followed" in stdout
+
+
 def test_status_running_run_whose_process_is_gone_is_stopped(tmp_path):
     run = fabricate(tmp_path / "run", "running", step=5, steps=10)
     with run.lock():

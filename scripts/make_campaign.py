@@ -16,8 +16,7 @@ from normexp.evidence.claims import NOT_YET, UNDECIDED
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
-from normexp.experiments.noise import within_noise
-from normexp.experiments.selection import recorded_selection
+from normexp.experiments.selection import best_two_within_noise, recorded_selection
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
 
@@ -103,7 +102,7 @@ def are_tied(experiment: Experiment) -> bool:
     if select is None or not select.ties or record is None:
         return False
     last = map(last_rung, record["tried"].values())
-    return any(SEEDS not in tried[0] and within_noise(tried, experiment, select) for tried in last)
+    return any(SEEDS not in tried[0] and best_two_within_noise(tried, experiment, select) for tried in last)
 
 
 def trained(experiment: Experiment, folder: Path) -> tuple[int, int]:

@@ -198,7 +198,7 @@ def test_where_every_combination_diverged_nothing_is_tied_and_the_first_is_run(e
 def test_an_accuracy_of_one_is_known_to_an_image_and_not_exactly(experiment, second, expected):
     tried = [{"values": {"optim.lr": lr}, "scores": [s], "mean": s} for lr, s in ((0.1, 1.0), (0.5, float(second)))]
     select = experiment.select.model_copy(update={"seeds": [0], "common": {"dataset.validation": 200}})
-    assert within_noise(tried, experiment, select) is expected
+    assert within_noise(*tried, experiment, select) is expected
 
 
 @pytest.mark.parametrize(("best", "edge"), [(0, True), (1, False), (2, True)])

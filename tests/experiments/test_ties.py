@@ -143,6 +143,16 @@ def test_only_the_choice_whose_best_two_lie_within_noise_costs_more(experiment, 
     assert {cell.path.parent.name for cell in planned(experiment, results, 1, *ARMS)} == {"none"}
 
 
+def test_of_two_that_are_second_the_one_that_would_train_on_is_compared(results):
+    """Their means are the same, .805: the one scatters, so that only it lies within noise of the best."""
+    experiment = parse("x", "cpu", changed(seeds=[98, 99, 100]))
+    seeds = experiment.select.seeds
+    scores = {0.1: ("0.90", "0.905", "0.91"), 0.2: ("0.80", "0.805", "0.81"), 0.5: ("0.70", "0.805", "0.91")}
+    finish(experiment, results, 0, {(rate, seed): own for rate, each in scores.items()
+                                    for seed, own in zip(seeds, each, strict=True)})  # fmt: skip
+    assert planned(experiment, results, 1) == []
+
+
 def test_a_single_further_seed_that_does_not_tell_leaves_the_choice_marked(results):
     experiment = parse("x", "cpu", changed(ties=[101]))
     finish(experiment, results, 0, TIED)

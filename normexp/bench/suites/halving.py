@@ -73,7 +73,7 @@ def _counts(
     select = experiment.select
     assert select is not None
     others = [pair for pair in found if pair[0]["values"] != pair[1]["values"]]
-    near = sum(within_noise(pair, experiment, select) for pair in others)
+    near = sum(within_noise(*pair, experiment, select) for pair in others)
     share = share_of_grid(select.model_copy(update={"halving": Halving(steps=steps, keep=keep)}))
     noise = f"{near} of {len(others)}" if len(select.seeds) > 1 else ""
     return [f"{share:.2f}", str(len(found)), str(len(found) - len(others)), noise]

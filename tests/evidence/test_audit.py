@@ -3,12 +3,14 @@
 from collections import Counter
 
 import pytest
+from one_line import one_line_error
 from sources_document import is_from, page, quoted_results, slips
 
 from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
 from normexp.report.judged import Report
 from normexp.report.sources import Entry, entries, ranged, summary
 
+HEAD = "document,place,quantity,printed,computed,verdict,reading,remark"
 CASES = [
     ("0.209", 0.20869, CORRECT),
     ("-0.717", -0.71648, ROUNDED),  # the lecture's own slip
@@ -86,7 +88,7 @@ def test_numbers_of_one_section_are_judged_by_the_reading_that_most_of_them_foll
     """The variance is right by itself under W X, but its section follows from W^T X, so it is wrong."""
     folder = tmp_path / "lecture" / "cpu"
     folder.mkdir(parents=True)
-    lines = ["document,place,quantity,printed,computed,verdict,reading,remark"]
+    lines = [HEAD]
     for quantity, by_wx, by_wtx in (("mean", 3.0, 0.08), ("sum", 5.0, 0.08), ("variance", 0.08, 0.03)):
         for reading, value in (("W X", by_wx), ("W^T X", by_wtx)):
             verdict = "correct" if value == 0.08 else "wrong"
@@ -104,7 +106,7 @@ def results(tmp_path):
     folder = tmp_path / "lecture" / "paper"
     folder.mkdir(parents=True)
     lines = [
-        "document,place,quantity,printed,computed,verdict,reading,remark",
+        HEAD,
         "S003,equation 8,x,-0.717,-0.71648,rounded wrongly,,should be -0.716",
         "S003,equation 5,y,1.09,1.0897,correct,,",
     ]
@@ -157,6 +159,21 @@ def test_ledger_has_the_section_of_printed_numbers(results):
     assert "rounded wrongly: equation 8, x: printed -0.717, computed -0.71648. should be -0.716" in text
     assert counted(each.verdict for each in entries(results)) == "1 correct, 1 rounded wrongly"
     assert list(summary([])) == []
+
+
+STRANGE = {
+    "other columns": ("step,rows\n0,1\n", "not the printed numbers of a document; `normexp report` writes it"),
+    "another verdict": (f"{HEAD}\nS003,equation 8,x,1,2,refuted,,\n", "verdict 'refuted' does not exist; allowed"),
+    "another document": (f"{HEAD}\nS009,equation 8,x,1,2,wrong,,\n", "document 'S009' does not exist; allowed: S000"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), STRANGE.values(), ids=STRANGE)
+def test_file_of_other_numbers_is_one_line(results, content, said):
+    (results / "lecture" / "paper" / "numbers.csv").write_text(content)
+    with one_line_error() as error:
+        entries(results)
+    assert f"numbers.csv: damaged ({said}" in str(error.value)
 
 
 def test_sources_list_the_25_results_that_the_slides_quote():

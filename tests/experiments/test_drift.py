@@ -145,8 +145,11 @@ def test_numbers_in_a_sentence_are_compared_where_its_words_are_the_same(now, re
     assert found.relative == relative
 
 
-@pytest.mark.parametrize("now", [[], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]])
-def test_what_is_no_number_any_more_has_moved(now):
+@pytest.mark.parametrize(
+    "now",
+    [[], [{"step": "0", "a": "1", "b": "2"}], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]],
+)
+def test_what_is_no_number_any_more_or_was_none_has_moved(now):
     assert max(each.relative for each in differences([{"step": "0", "a": "1"}], now)) > TOLERANCE
 
 

@@ -211,7 +211,7 @@ def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Differenc
     """Yield every number that is another one now; other rows or columns count as infinitely far."""
     if len(before) != len(now):
         yield Difference("rows", "the last", str(len(before)), str(len(now)), math.inf)
-    for column in before[0] if before else ():
+    for column in dict.fromkeys(name for row in (*before[:1], *now[:1]) for name in row):
         largest = max((abs(value) for value in _numbers(row.get(column) for row in before)), default=0.0)
         for old, new in zip(before, now, strict=False):
             was, is_now = old.get(column) or "", new.get(column) or ""

@@ -15,7 +15,7 @@ from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Follows, is_tested
-from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
+from normexp.evidence.claims.power import least_p, smallest_adjusted_p
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.checks.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
@@ -72,8 +72,8 @@ def _check_power(experiment: Experiment, document: Document) -> None:
     if experiment.scale == "smoke" or experiment.underpowered:
         return
     seeds = len(experiment.grid["seed"])
-    family, design = tested(experiment), experiment.design
-    least = smallest_over_looks(family, design) if design else smallest_adjusted_p(family, seeds)
+    family = tested(experiment)
+    least = least_p(partial(smallest_adjusted_p, family), experiment.design, seeds)
     if family and least > LEVEL:
         raise document.error(
             f"{amount(seeds, 'seed')} cannot decide {len(family)} claims: the least adjusted p that one "

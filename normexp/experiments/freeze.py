@@ -146,7 +146,7 @@ def _write(path: Path, experiment: Experiment, made: Mapping[str, Any]) -> Path:
 
 
 def frozen_path(experiment: Experiment, results: Path) -> Path:
-    return results / experiment.name / experiment.scale / FROZEN
+    return experiment.folder(results) / FROZEN
 
 
 def recorded(folder: Path) -> dict[str, dict[str, Any]]:

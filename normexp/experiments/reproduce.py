@@ -170,10 +170,7 @@ class Reproduction:
             rung: of a successive halving; from the second on the runs of the one before decide which.
         """
         cells = [
-            Cell(
-                self.experiment.config(choosing.arm, point, choosing.select.common),
-                run_place(self.results, self.experiment, choosing.arm, point, "select"),
-            )
+            Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
             for choosing in choosings(self.experiment, self.results, self.arms).values()
             for point in rung_points(choosing, rung)
         ]

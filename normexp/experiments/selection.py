@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:
-    return results / experiment.name / experiment.scale / CHOSEN
+    return experiment.folder(results) / CHOSEN
 
 
 def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from normexp.bench.result import Result
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Halving
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
-from normexp.experiments.trials import Trial, combinations, goodness, points
+from normexp.experiments.trials import Choosing, Trial, combinations, goodness
 from normexp.records import METRICS, RunDirectory
 
 RESULTS = Path("results")
@@ -87,7 +87,7 @@ def replayed(
     assert select is not None
     curves = []
     for values in combinations(select):
-        paths = [run_place(RESULTS, experiment, arm, at + point, "select") for point in points(select, values)]
+        paths = Choosing(experiment, RESULTS, arm, at).runs(values)
         curves.append((values, [_curve(path, select.metric, experiment.name in IN_THIRDS) for path in paths]))
 
     def trial(index: int, step: int) -> Trial:

@@ -15,11 +15,11 @@ import pandas as pd
 from normexp.evidence.curves import Cell, better_direction, named_point
 from normexp.evidence.reading import value_at
 from normexp.evidence.sensitivity import has_range
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figures import SELECTION, Figure
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
-from normexp.experiments.trials import combinations, points
+from normexp.experiments.trials import choosings, combinations
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
@@ -70,13 +70,12 @@ def _trial_records(experiment: Experiment, results: Path) -> Iterator[Record]:
     select = experiment.select
     assert select is not None
     drawn = read_selection(experiment, results)["tried"] if select.sampler else {}
-    for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
+    for name, choosing in choosings(experiment, results, list(experiment.arms)).items():
         for values in [each["values"] for each in drawn.get(name, [])] if select.sampler else combinations(select):
-            for point in points(select, values, budget(select, 0)):
-                path = run_place(results, experiment, arm, at + point, "select")
-                tuned = named_point((*at, *values.items()))
-                seed = int(dict(point)["seed"])
-                yield Record(RunDirectory(path), path.name, experiment.name, experiment.scale, arm, tuned, seed)
+            tuned = named_point((*choosing.at, *values.items()))
+            for seed, path in zip(select.seeds, choosing.runs(values, budget(select, 0)), strict=True):
+                run = RunDirectory(path)
+                yield Record(run, path.name, experiment.name, experiment.scale, choosing.arm, tuned, seed)
 
 
 def _metric(experiment: Experiment) -> str:

@@ -101,7 +101,7 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         **numbers_text(experiment, results),
         **_files(experiment, content.figures),
     }
-    return [write(results / experiment.name / experiment.scale / name, text) for name, text in contents.items()]
+    return [write(experiment.folder(results) / name, text) for name, text in contents.items()]
 
 
 def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:

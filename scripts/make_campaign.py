@@ -13,6 +13,7 @@ from math import prod
 from pathlib import Path
 
 from normexp.evidence.claims import NOT_YET, UNDECIDED
+from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
@@ -85,7 +86,7 @@ def waiting() -> Iterator[list[str]]:
             counted, chosen = trained(experiment, folder)
             left = len(experiment.arms) * len(experiment.points()) - counted
             waits = (left and undecided(experiment, folder)) or are_tied(experiment)
-            if (scale in there and waits) or not (there or scale == "smoke"):
+            if (scale in there and waits) or not (there or scale == SMOKE):
                 yield [*declared(experiment), str(counted), str(chosen)]
 
 

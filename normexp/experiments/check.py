@@ -17,6 +17,7 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Follows, is_tested
 from normexp.evidence.claims.power import least_p, smallest_adjusted_p
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, with_errors
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import LEVEL
 from normexp.experiments.checks.clashes import check_arm_folders, check_columns, check_figure_names, check_run_folders
 from normexp.experiments.checks.composed import check_refused, composed
@@ -69,7 +70,7 @@ def _named(claim: Claim, where: str, arms: Sequence[str], known: Sequence[str], 
 
 def _check_power(experiment: Experiment, document: Document) -> None:
     """Raise UserError for a family of claims that so few seeds cannot decide, unless the YAML acknowledges it."""
-    if experiment.scale == "smoke" or experiment.underpowered:
+    if experiment.scale == SMOKE or experiment.underpowered:
         return
     seeds = len(experiment.grid["seed"])
     family = tested(experiment)

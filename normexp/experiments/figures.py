@@ -16,7 +16,7 @@ from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import At, Text, Where
 from normexp.evidence.curves import extremes, said_extremes
-from normexp.experiments.names import SCALES, Scale
+from normexp.evidence.scales import SCALES, Scale
 
 
 def _listed(value: Any) -> Any:

@@ -14,9 +14,9 @@ from normexp.config import config_dir
 from normexp.config.own import PLUGINS
 from normexp.config.text import short_repr
 from normexp.errors import UserError, nearest_file, unknown
+from normexp.evidence.scales import SCALES
 from normexp.experiments.document import Document, check_own
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.names import SCALES
 from normexp.experiments.no_yaml import no_yaml
 from normexp.records.meaning import meant
 

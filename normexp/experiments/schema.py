@@ -16,10 +16,10 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.curves import extremes, is_share, said_extremes
+from normexp.evidence.scales import Scale
 from normexp.experiments.figures import FigureSpec, check_range
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
-from normexp.experiments.names import Scale
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 

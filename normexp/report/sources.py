@@ -11,9 +11,9 @@ from pathlib import Path
 
 from normexp.errors import unknown
 from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENTS, NUMBERS, WRONG, Audited, counted
+from normexp.evidence.scales import SMOKE
 from normexp.records import damaged, read_rows
 from normexp.report.formats import unguarded
-from normexp.report.judged import PREVIEW
 
 HEADING = "Printed numbers of the sources"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -87,7 +87,7 @@ def entries(results: Path) -> list[Entry]:
     Those of a preview (scale smoke) are no records. Raises UserError for a file that is none of printed numbers.
     """
     found: dict[tuple[str, str, str, str, str], list[Audited]] = {}
-    for path in sorted(each for each in results.glob(f"*/*/{NUMBERS}") if each.parent.name != PREVIEW):
+    for path in sorted(each for each in results.glob(f"*/*/{NUMBERS}") if each.parent.name != SMOKE):
         command = f"normexp reproduce {path.parent.parent.name} scale={path.parent.name}"
         for row in read_rows(path):
             one = _checked(path, row)

@@ -15,7 +15,7 @@ from normexp.evidence.claims.claim import (
     check_better,
 )
 from normexp.evidence.claims.fields import Arm, AtEvery, In, Place, Rivals, Target, Text
-from normexp.evidence.verdicts import PAPER
+from normexp.evidence.scales import PAPER
 
 Positive = Annotated[float, Field(gt=0)]
 

@@ -8,10 +8,9 @@ from typing import Any
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import kind_at
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import Interval, SampleSize
 from normexp.records import plain
-
-SMOKE = "smoke"
 
 
 @dataclass(frozen=True)

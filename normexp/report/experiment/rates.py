@@ -14,6 +14,7 @@ import pandas as pd
 
 from normexp.evidence.curves import Cell, better_direction, named_point
 from normexp.evidence.reading import value_at
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figures import SELECTION, Figure
@@ -117,7 +118,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
-        ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
+        ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),
     )  # fmt: skip
 

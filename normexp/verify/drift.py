@@ -19,13 +19,13 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.options import option, options
 from normexp.config.text import amount, override_text
 from normexp.errors import Unavailable, UserError
-from normexp.experiments.verify.drift_table import add_row, read_table
-from normexp.experiments.verify.environments import causes
-from normexp.experiments.verify.records import OWN_CODE
 from normexp.records import FINISHED, METRICS, TIMING, RunDirectory, find_runs, printable
 from normexp.runs.place import check_data
 from normexp.runs.run import check_complete, check_stale, run
 from normexp.sweeps.prefetch import to_download
+from normexp.verify.drift_table import add_row, read_table
+from normexp.verify.environments import causes
+from normexp.verify.records import OWN_CODE
 
 Say = Callable[[str], None]
 Row = dict[str, str]

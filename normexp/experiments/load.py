@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the schema takes long to import, and names are wanted witho
     from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.grids import Selection, SelectionAtScale, Sequential
-    from normexp.experiments.schema import AtScale, ExperimentFile
+    from normexp.experiments.schema import ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -194,17 +194,14 @@ def _selection(document: Document, scale: str, file: ExperimentFile, own: Select
 
 
 def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Sequence[str]) -> Experiment:
+    from normexp.experiments.checks.in_vain import check_lengths
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.schema import AtScale
 
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
     own = file.scales[scale] or AtScale()
-    if own.select and not file.select:
-        raise document.error("there is no select that it could be laid over", "scales", scale, "select")
-    if own.about and own.here:
-        raise document.error("about and here: give one of the two", "scales", scale)
-    _check_length(document, scale, file, own)
+    check_lengths(document, scale, file, own)
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
@@ -231,34 +228,6 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         law=file.law,
         design=_design(own.sequential, grid.get("seed", [])),
     )
-
-
-def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
-    """Raise UserError where steps would replace the epochs that an arm, or what is searched, has at a scale."""
-    from normexp.experiments.checks.in_vain import check_length
-
-    for arm in file.arms:
-        layers = [
-            ((*top, *place), given)
-            for top, part in (((), file), (("scales", scale), own))
-            for place, given in (
-                (("common",), part.common),
-                (("arms", arm), part.arms.get(arm, {})),
-                (("grid",), part.grid),
-            )
-        ]
-        check_length(document, [*layers, *_of_trials(scale, file, own)])
-
-
-def _of_trials(
-    scale: str, file: ExperimentFile, own: AtScale
-) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    """Yield what trials have over every arm at a scale, and what is searched, each with the place where it stands."""
-    for part in ("common", "search"):
-        if own.select and (given := getattr(own.select, part)):
-            yield ("scales", scale, "select", part), given
-        elif file.select:
-            yield ("select", part), getattr(file.select, part)
 
 
 def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:

@@ -47,6 +47,12 @@ class AtScale(Strict):
     underpowered: str = ""
     """Why the claims stand although so few seeds cannot decide them by ranks."""
 
+    @model_validator(mode="after")
+    def _has_one_text(self) -> AtScale:
+        if self.about and self.here:
+            raise refusal("about and here: give one of the two")
+        return self
+
 
 class Law(Strict):
     """What `normexp laws` prints of an experiment that tests a formula."""
@@ -116,6 +122,13 @@ class ExperimentFile(Strict):
                 if axis := next((key for key in overrides if key in self.grid), None):
                     replaced = f"{axis} is an axis of the grid, whose values would replace it"
                     raise refusal(replaced, "scales", scale, "arms", arm, axis)
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_scales_are_laid_over(self) -> ExperimentFile:
+        for scale, own in self.scales.items():
+            if own and own.select and not self.select:
+                raise refusal("there is no select that it could be laid over", "scales", scale, "select")
         return self
 
     @model_validator(mode="after")

@@ -30,13 +30,13 @@ class Check:
     """One claim of a law.
 
     Args:
-        own: whether it is a conjecture of ours, which is no part of the law.
         what: the claim's text.
         compare: follows, leaves, or another estimand.
         verdict: as the page says it.
         measured, predicted: where the measurement is furthest from the formula; empty of other estimands.
         where: that place.
         evidence: one line, complete in itself.
+        own: whether it is a conjecture of ours, which is no part of the law.
     """
 
     what: str

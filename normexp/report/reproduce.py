@@ -32,13 +32,14 @@ logger = logging.getLogger("normexp")
 
 def reproduce_all(
     words: Sequence[str],
-    everything: bool = False,
-    arm: str | None = None,
-    jobs: int | None = None,
-    dry_run: bool = False,
-    force: bool = False,
-    plan_only: bool = False,
-    of_laws: bool = False,
+    *,
+    everything: bool,
+    arm: str | None,
+    jobs: int | None,
+    dry_run: bool,
+    force: bool,
+    plan_only: bool,
+    of_laws: bool,
 ) -> int:
     """Run and render the experiments that are named; return 1 if a run failed.
 
@@ -56,7 +57,7 @@ def reproduce_all(
     if plan_only:
         return _plan(experiments, results)
     planned = [
-        Reproduction(each, results, chosen_arms(each, arm), dry_run, force, still_open=partial(_open, each, results))
+        Reproduction(each, results, chosen_arms(each, arm), partial(_open, each, results), dry_run, force)
         for each in experiments
     ]
     with kept_workers(sharing) as sharing:  # with what they know of the data and of how long a step takes

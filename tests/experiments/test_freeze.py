@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from made_up import MADE_UP
+from parsed import parse
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, declared, freeze, frozen_path, frozen_text
-from normexp.experiments.load import load, parse
+from normexp.experiments.load import load
 from normexp.records import RunDirectory
 
 DATA: dict[str, Any] = {

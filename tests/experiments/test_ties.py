@@ -12,10 +12,10 @@ import yaml
 from in_process import InProcess
 from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound
+from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path, frozen_text
-from normexp.experiments.load import parse
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import choice_path, read_choice, read_selection, undecided_choices, write_choice
 from normexp.report.experiment.render import selection_text
@@ -58,7 +58,7 @@ def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, s
 
 
 def planned(experiment: Experiment, results: Path, rung: int, *arms: str) -> list[Any]:
-    return Reproduction(experiment, results, arms or ["none"]).selection_plan(rung).cells
+    return Reproduction(experiment, results, arms or ["none"], list).selection_plan(rung).cells
 
 
 def further(*scores: str) -> dict[Any, str]:

@@ -6,11 +6,12 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from normexp.evidence.scales import PAPER
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import read
-from normexp.experiments.names import CLAIMS
+from normexp.records.names import CLAIMS
 from normexp.report.judged import read_report
-from normexp.report.laws import SCALE, Check, Law, read_laws, seconds_of
+from normexp.report.laws import Check, Law, read_laws, seconds_of
 
 HEAD = """\
 # Laws: what theory predicts exactly
@@ -47,7 +48,7 @@ def document(results: Path) -> str:
     found = read_laws(results)
     parts = [HEAD, *_time([law for law in found if law.checks])]
     parts += ["\n".join(_section(law)) for law in found if law.checks]
-    tables = [name for name in TABLES if (results / name / SCALE / CLAIMS).exists()]
+    tables = [name for name in TABLES if (results / name / PAPER / CLAIMS).exists()]
     parts += [TABLES_HEAD, *("\n".join(_table(name, results)) for name in tables)] if tables else []
     missing = [law for law in found if not law.checks]
     if missing:
@@ -69,7 +70,7 @@ def _time(laws: Sequence[Law]) -> Iterator[str]:
 
 
 def _section(law: Law) -> Iterator[str]:
-    experiment = read(law.experiment, SCALE)
+    experiment = read(law.experiment, PAPER)
     yield f"## {law.title}"
     yield ""
     yield f"    {law.formula}"
@@ -89,28 +90,28 @@ def _section(law: Law) -> Iterator[str]:
 
 
 def _table(name: str, results: Path) -> Iterator[str]:
-    experiment = read(name, SCALE)
+    experiment = read(name, PAPER)
     yield f"### {experiment.title}"
     yield ""
-    numbers = f"All numbers: [table](../results/{name}/{SCALE}/table.md)."
+    numbers = f"All numbers: [table](../results/{name}/{PAPER}/table.md)."
     yield f"{' '.join(experiment.about.split())} [{experiment.paper}] {numbers}"
     yield ""
     yield _figure(experiment)
     yield ""
     yield "| verdict | claim | evidence |\n| --- | --- | --- |"
-    for claim in read_report(results / name / SCALE / CLAIMS).claims:
+    for claim in read_report(results / name / PAPER / CLAIMS).claims:
         yield f"| {claim['verdict']} | {claim['text']} | {claim['evidence']} |"
     yield ""
     yield from _findings(experiment)
     yield from (f"**Deviation.** {' '.join(deviation.split())}\n" for deviation in experiment.deviations)
-    minutes = seconds_of(results / name / SCALE) / 60
-    yield f"`normexp reproduce {name} scale={SCALE}`, {minutes:.0f} minutes of runs, one after the other."
+    minutes = seconds_of(results / name / PAPER) / 60
+    yield f"`normexp reproduce {name} scale={PAPER}`, {minutes:.0f} minutes of runs, one after the other."
 
 
 def _figure(experiment: Experiment) -> str:
     """Return the experiment's first figure."""
     figure = experiment.figures[0]
-    return f"![{figure.title or experiment.title}](../results/{experiment.name}/{SCALE}/{figure.name}.png)"
+    return f"![{figure.title or experiment.title}](../results/{experiment.name}/{PAPER}/{figure.name}.png)"
 
 
 def _findings(experiment: Experiment) -> Iterator[str]:

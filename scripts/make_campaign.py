@@ -12,15 +12,14 @@ from math import prod
 from pathlib import Path
 
 from normexp.evidence.claims import NOT_YET, UNDECIDED
+from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
-from normexp.experiments.names import CLAIMS
-from normexp.experiments.noise import within_noise
-from normexp.experiments.selection import recorded_selection
+from normexp.experiments.selection import best_two_within_noise, recorded_selection
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
-from normexp.records.names import ARCHIVE
+from normexp.records.names import ARCHIVE, CLAIMS
 from normexp.report.judged import read_report
 
 TOP = Path(__file__).resolve().parent.parent
@@ -87,7 +86,7 @@ def waiting() -> Iterator[list[str]]:
             counted, chosen = trained(experiment, folder)
             left = len(experiment.arms) * len(experiment.points()) - counted
             waits = (left and undecided(experiment, folder)) or are_tied(experiment)
-            if (scale in there and waits) or not (there or scale == "smoke"):
+            if (scale in there and waits) or not (there or scale == SMOKE):
                 yield [*declared(experiment), str(counted), str(chosen)]
 
 
@@ -104,7 +103,7 @@ def are_tied(experiment: Experiment) -> bool:
     if select is None or not select.ties or record is None:
         return False
     last = map(last_rung, record["tried"].values())
-    return any(SEEDS not in tried[0] and within_noise(tried, experiment, select) for tried in last)
+    return any(SEEDS not in tried[0] and best_two_within_noise(tried, experiment, select) for tried in last)
 
 
 def trained(experiment: Experiment, folder: Path) -> tuple[int, int]:

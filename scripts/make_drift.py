@@ -8,9 +8,9 @@ The table itself is what `normexp verify drift NAME... --csv results/drift.csv` 
 from collections import Counter
 from pathlib import Path
 
-from normexp.experiments.verify.drift import TOLERANCE
-from normexp.experiments.verify.drift_table import read_table
 from normexp.records import write_atomically
+from normexp.verify.drift import TOLERANCE
+from normexp.verify.drift_table import read_table
 
 TOP = Path(__file__).resolve().parent.parent
 TABLE, DOCUMENT = TOP / "results" / "drift.csv", TOP / "docs" / "drift.md"

@@ -7,10 +7,11 @@ from collections.abc import Iterator, Sequence
 
 from normexp.evidence.audit import CITED, CORRECT, DOCUMENTS, WRONG, cited, counted
 from normexp.evidence.claims import NOT_JUDGED, NOT_YET
+from normexp.evidence.scales import SMOKE
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.report.formats import in_cell
-from normexp.report.judged import PREVIEW, VERDICTS, Judged, Report, shown_verdict
+from normexp.report.judged import VERDICTS, Judged, Report, shown_verdict
 from normexp.report.sources import Entry, by_document, by_section, verdicts_by_reading
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
@@ -125,7 +126,7 @@ def quoted_results(document: str) -> Iterator[tuple[str, Published | PublishedOn
 def sentences(document: str, reports: Sequence[Report]) -> Iterator[str]:
     """Yield the claims that test sentences of a document, with the verdicts of the ledger, and the slips."""
     found = [(report, claim) for report in reports for claim in report.claims
-             if report.scale != PREVIEW and is_from(document, claim)]  # fmt: skip
+             if report.scale != SMOKE and is_from(document, claim)]  # fmt: skip
     if found:
         counts = Counter(claim["verdict"] for _, claim in found)
         words = ", ".join(

@@ -28,7 +28,7 @@ def check_claim(
     data: Mapping[str, Any], arms: Sequence[str], metrics: Sequence[str], axes: Axes | None = None
 ) -> Claim:
     """Return the claim of a YAML entry, checked. Raises UserError."""
-    return check_names(read_claim(data), arms, metrics, axes)
+    return check_names(read_claim(data), arms, metrics, axes or {})
 
 
 def read_claim(data: Mapping[str, Any]) -> Claim:

@@ -12,8 +12,8 @@ from normexp.config.allowed import parse
 from normexp.config.of_grids import OF_GRIDS
 from normexp.config.options import config_dir, groups, keys_of, option, options, root, usual_options
 from normexp.config.text import shown
+from normexp.evidence.scales import SCALES
 from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
-from normexp.experiments.names import SCALES
 
 Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
 

@@ -11,6 +11,7 @@ from normexp.cli.parsers import LISTS
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
+from normexp.evidence.scales import SMOKE
 from normexp.records import plain_json
 
 NARROWEST = 60  # letters of a terminal into which lines are broken
@@ -94,7 +95,7 @@ def _experiment(name: str) -> dict[str, str]:
 def _needs(name: str) -> str:
     """Return the data of an experiment, and how long it takes at each scale: `data: mnist; cpu 6 min, paper 36 min`."""
     about = option("experiment", name)
-    scales = {scale: each or {} for scale, each in about["scales"].items() if scale != "smoke"}
+    scales = {scale: each or {} for scale, each in about["scales"].items() if scale != SMOKE}
     sets = [about.get("common", {}), *(each.get("common", {}) for each in scales.values()), *about["arms"].values()]
     sets += [own for each in scales.values() for own in each.get("arms", {}).values()]
     data = dict.fromkeys(str(each["dataset"]) for each in sets if "dataset" in each)

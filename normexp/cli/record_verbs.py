@@ -63,7 +63,7 @@ def verify(arguments: argparse.Namespace) -> int:
 
 
 def _records(arguments: argparse.Namespace) -> int:
-    from normexp.experiments.verify.records import verify_records
+    from normexp.verify.records import verify_records
 
     if len(arguments.words) > 1:
         raise UserError("verify records: takes one PATH (default: results)")
@@ -71,7 +71,7 @@ def _records(arguments: argparse.Namespace) -> int:
 
 
 def _resume(arguments: argparse.Namespace) -> int:
-    from normexp.experiments.verify.resume import verify_resume
+    from normexp.verify.resume import verify_resume
 
     kills = 5 if arguments.kills is None else arguments.kills
     return verify_resume(arguments.words, kills, arguments.seed or 0, print)
@@ -79,8 +79,8 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _drift(arguments: argparse.Namespace) -> int:
     from normexp.experiments.keys import FILES, REPORT
-    from normexp.experiments.verify.drift import verify_drift
     from normexp.report.named import recorded
+    from normexp.verify.drift import verify_drift
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]

@@ -72,7 +72,7 @@ class Audited:
             return self.computed
 
 
-def audited(row: Mapping[str, str], own_schemes: Collection[str] = ()) -> Audited:
+def audited(row: Mapping[str, str], own_schemes: Collection[str]) -> Audited:
     """Judge one row of numbers.csv; `own_schemes` are the quantities that the document defines for itself."""
     verdict = judged(row["printed"], row["computed"], row["agrees"])
     if verdict == WRONG and row["quantity"] in own_schemes:

@@ -16,13 +16,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from normexp.config.text import amount
-from normexp.errors import UserError
+from normexp.evidence.scales import PAPER
 from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED, SCALED = "reproduced", "not reproduced", "undecided", "scaled"
 NO_MARGIN = "not judged (no margin)"
 CONFIDENCE = 0.95
-PAPER = "paper"  # the scale at which a number can be judged
 
 
 @dataclass(frozen=True)
@@ -53,23 +52,17 @@ def published_verdict(values: Mapping[int, float], printed: str, margin: float |
     Args:
         values: seed -> final value of every finished run; that of a diverged run is not finite.
         printed: the number as the paper prints it, in the same unit ("72.2%" is the fraction 0.722).
-        margin: declared before the runs, in that unit, at least 0; None where none was.
-        scale: smoke, cpu or paper.
-    Raises: UserError where the printed number or the margin is none.
+        margin: declared before the runs, in that unit, above 0; None where none was.
+        scale: smoke, cpu, desk or paper.
+    Raises: UserError where the printed number is none.
     """
     if scale != PAPER or margin is None:
         return PublishedVerdict(NO_MARGIN if scale == PAPER else SCALED)
-    region = Printed.of(printed).region(_checked(margin))
+    region = Printed.of(printed).region(margin)
     sample = [value for _, value in sorted(values.items())]
     estimate = one_sample(sample)
     verdict = _verdict(sample, estimate, region)
     return PublishedVerdict(verdict, _more_seeds(estimate, region) if verdict == UNDECIDED else None)
-
-
-def _checked(margin: float) -> float:
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 <= margin < math.inf:
-        raise UserError(f"margin {margin!r} is not a number of at least 0; declare how near is near enough")
-    return float(margin)
 
 
 def _verdict(sample: list[float], estimate: PointEstimate | None, region: Interval) -> str:

@@ -22,11 +22,12 @@ class Document:
 
     Args:
         name: of the experiment.
-        path: of its file; None for one that was made in memory.
+        text: what its file says.
     """
 
     name: str
-    path: Path | None = None
+    path: Path
+    text: str
 
     def at(self, *keys: str | int) -> str:
         """Return `experiment NAME (FILE:LINE): claims[3].of`, the beginning of every error."""
@@ -38,30 +39,34 @@ class Document:
 
     def has(self, *keys: str | int) -> bool:
         """Tell whether the file has an entry under these keys."""
-        return self.path is not None and _found(self.path.read_text(encoding="utf-8"), keys)[1]
+        return _found(self.text, keys)[1]
 
     def _line(self, keys: tuple[str | int, ...]) -> str:
-        if self.path is None or not keys:
-            return f" ({_shown(self.path)})" if self.path else ""
-        return f" ({_shown(self.path)}:{line_of(self.path.read_text(encoding='utf-8'), keys)})"
+        return f" ({_shown(self.path)}{f':{line_of(self.text, keys)}' if keys else ''})"
 
     def error(self, problem: str, *keys: str | int) -> UserError:
         return UserError(f"{self.at(*keys)}: {problem}")
 
 
+def read_document(name: str, path: Path) -> Document:
+    """Read the file of an experiment. Raises UserError for one that is too large, or no text."""
+    if path.stat().st_size > MOST_TEXT:
+        raise Document(name, path, "").error(f"is larger than {MOST_TEXT:,} bytes")
+    try:
+        return Document(name, path, path.read_text(encoding="utf-8"))
+    except UnicodeDecodeError:
+        raise UserError(f"{path}: is no text in UTF-8") from None
+
+
 def check_own(document: Document) -> None:
-    """Look at somebody's YAML before it is loaded: its size and depth, and no aliases.
+    """Look at somebody's YAML before it is loaded: its depth, and no aliases.
 
     A few lines of aliases can stand for 10^9 values. Raises UserError.
     """
-    assert document.path is not None
-    if document.path.stat().st_size > MOST_TEXT:
-        raise document.error(f"is larger than {MOST_TEXT:,} bytes")
-    text = document.path.read_text(encoding="utf-8")
-    if is_pointer(text.encode()):
+    if is_pointer(document.text.encode()):
         raise document.error(POINTER)
     try:
-        check_events(text)
+        check_events(document.text)
     except ValueError as error:
         raise document.error(str(error)) from None
 

@@ -56,6 +56,10 @@ class Experiment:
         """Return the grid's points, the first key varying slowest."""
         return product(self.grid)
 
+    def folder(self, results: Path) -> Path:
+        """Return where everything about it lies at its scale: results/NAME/SCALE."""
+        return results / self.name / self.scale
+
     @property
     def axes(self) -> dict[str, list[Any]]:
         """The grid without the seeds, and what its values are called."""
@@ -144,5 +148,4 @@ def point_name(point: Point) -> str:
 
 def run_place(results: Path, experiment: Experiment, arm: str, point: Point, kind: str = "runs") -> Path:
     """Return the run directory of a cell: results/NAME/SCALE/runs/ARM/POINT."""
-    folder = results / experiment.name / experiment.scale / kind
-    return folder / folder_name(arm) / point_name(point)
+    return experiment.folder(results) / kind / folder_name(arm) / point_name(point)

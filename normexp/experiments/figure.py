@@ -12,7 +12,7 @@ from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import Text, Where
 from normexp.evidence.curves import extremes, said_extremes
-from normexp.experiments.names import SCALES, Scale
+from normexp.evidence.scales import PAPER, SCALES, Scale
 
 
 def _listed(value: Any) -> Any:
@@ -22,7 +22,7 @@ def _listed(value: Any) -> Any:
 def _by_scale(value: Any) -> Any:
     """Return {scale: {axis: [low, high]}}; what names no scale is the paper's, since shorter runs do not get there."""
     named = isinstance(value, Mapping) and any(key in SCALES for key in value)
-    scales = cast("Mapping[Any, Any]", value) if named else {"paper": value}
+    scales = cast("Mapping[Any, Any]", value) if named else {PAPER: value}
     return {scale: each if isinstance(each, Mapping) else {"y": each} for scale, each in scales.items()}
 
 

@@ -24,7 +24,6 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.tables import Published
 from normexp.records import FINISHED, Damaged, RunDirectory, write_atomically
 from normexp.records.files import make_folder, read_json
 from normexp.records.names import FROZEN
@@ -147,7 +146,7 @@ def _write(path: Path, experiment: Experiment, made: Mapping[str, Any]) -> Path:
 
 
 def frozen_path(experiment: Experiment, results: Path) -> Path:
-    return results / experiment.name / experiment.scale / FROZEN
+    return experiment.folder(results) / FROZEN
 
 
 def recorded(folder: Path) -> dict[str, dict[str, Any]]:
@@ -180,7 +179,7 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
     return {
         "claim": dict(_claim(claim, arms) for claim in experiment.claims),
         "margin": {"": experiment.table.margin or 0.0},
-        "published": {_published_name(entry): entry.value for entry in experiment.published},
+        "published": {f"{entry.arm}, {entry.metric}, {entry.words}": entry.value for entry in experiment.published},
         "seeds": {"": list(experiment.grid["seed"])},
         "looks": {"": [*design.looks, design.spending]} if design else {},
         "selection seeds": {"": list(select.seeds)} if select else {},
@@ -200,11 +199,6 @@ def _settings(overrides: Mapping[str, Any]) -> dict[str, Any]:
     """Return overrides without those that say where and on what is computed."""
     relevant = {key: value for key, value in overrides.items() if key not in (*IGNORED_KEYS, *PATH_KEYS)}
     return dict(plain(relevant))
-
-
-def _published_name(entry: Published) -> str:
-    look = entry.at or f"steps to {entry.target}" + (f" over {entry.than}" if entry.than else "")
-    return f"{entry.arm}, {entry.metric}, {look}"
 
 
 def _claim(claim: Claim, arms: list[str]) -> tuple[str, dict[str, Any]]:

@@ -54,14 +54,14 @@ def survivors(choosing: Choosing, rung: int) -> list[Values]:
         return combinations(select)
     tried = trials_of(choosing, rung - 1)
     order = ranked(tried, losses(choosing, tried), select)
-    return [trial["values"] for trial in order[: _kept(choosing, rung, tried)]]
+    return [trial["values"] for trial in order[: _kept(choosing, rung, order)]]
 
 
-def _kept(choosing: Choosing, rung: int, tried: list[Trial]) -> int:
-    """Return how many of the combinations of the rung before go on."""
+def _kept(choosing: Choosing, rung: int, order: list[Trial]) -> int:
+    """Return how many of the combinations of the rung before, the best first, go on."""
     select = choosing.select
     if breaks_ties(select, rung):
-        return 2 if within_noise(tried, choosing.experiment, select) else 0
+        return 2 if len(order) > 1 and within_noise(order[0], order[1], choosing.experiment, select) else 0
     assert select.halving is not None  # there are several rungs
     return select.halving.keep[rung - 1]
 

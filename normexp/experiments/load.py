@@ -14,9 +14,9 @@ from normexp.config import config_dir
 from normexp.config.own import PLUGINS
 from normexp.config.text import short_repr
 from normexp.errors import UserError, nearest_file, unknown
-from normexp.experiments.document import Document, check_own
+from normexp.evidence.scales import SCALES
+from normexp.experiments.document import Document, check_own, read_document
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.names import SCALES
 from normexp.experiments.no_yaml import no_yaml
 from normexp.records.meaning import meant
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:  # the schema takes long to import, and names are wanted witho
     from normexp.evidence.stats import Design
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.grids import Selection, SelectionAtScale, Sequential
-    from normexp.experiments.schema import AtScale, ExperimentFile
+    from normexp.experiments.schema import ExperimentFile
 
 SUFFIXES = (".yaml", ".yml")
 
@@ -61,7 +61,7 @@ def load(name: str, scale: str | None = None, plugins: Sequence[str] = ()) -> Ex
         scale = usual_scale(name)
     if scale not in SCALES:
         raise unknown("scale", scale, SCALES)
-    return parse(document.name, scale, data, document.path, plugins)
+    return parse(document, scale, data, plugins)
 
 
 def usual_scale(name: str) -> str:
@@ -100,7 +100,7 @@ def unknown_experiment(name: str, meant: str | None = None) -> UserError:
 
 
 def document_of(name: str) -> Document:
-    """Return where an experiment of ours, or a file, is read. Raises UserError where there is none."""
+    """Return the file of an experiment of ours, or of somebody's own. Raises UserError where there is none."""
     if is_file(name):
         path = Path(name)
         if not path.is_file():
@@ -111,14 +111,14 @@ def document_of(name: str) -> Document:
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         if problem := folder_problem(path.stem):
             raise UserError(f"{name}: results lie in a folder named after the file: {problem}; rename it")
-        return Document(path.stem, path)
+        return read_document(path.stem, path)
     if name not in names():
         raise unknown_experiment(name)
-    return Document(name, config_dir() / "experiment" / f"{name}.yaml")
+    return read_document(name, config_dir() / "experiment" / f"{name}.yaml")
 
 
 def _is_ours(document: Document) -> bool:
-    return document.path is not None and document.path.parent == config_dir() / "experiment"
+    return document.path.parent == config_dir() / "experiment"
 
 
 def _read(document: Document) -> dict[str, Any]:
@@ -132,15 +132,12 @@ def _read_once(document: Document) -> dict[str, Any]:
 
 
 def _content(document: Document) -> dict[str, Any]:
-    assert document.path is not None
     try:
         if not _is_ours(document):
             check_own(document)
-        data: Any = meant(document.path.read_text(encoding="utf-8"))
+        data: Any = meant(document.text)
     except yaml.YAMLError as error:
         raise no_yaml(document, error) from None
-    except UnicodeDecodeError:
-        raise UserError(f"{document.path}: is no text in UTF-8") from None
     except ValueError as error:
         raise document.error(str(error)) from None
     if data is None:
@@ -150,13 +147,10 @@ def _content(document: Document) -> dict[str, Any]:
     return data
 
 
-def parse(
-    name: str, scale: str, data: Mapping[str, Any], path: Path | None = None, plugins: Sequence[str] = ()
-) -> Experiment:
+def parse(document: Document, scale: str, data: Mapping[str, Any], plugins: Sequence[str] = ()) -> Experiment:
     """Build an experiment from its YAML's content and check it without running anything."""
     from normexp.experiments.check import check
 
-    document = Document(name, path)
     return check(_at_scale(document, scale, read_file(document, data), plugins), document)
 
 
@@ -198,21 +192,18 @@ def _selection(document: Document, scale: str, file: ExperimentFile, own: Select
 
 
 def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Sequence[str]) -> Experiment:
+    from normexp.experiments.checks.in_vain import check_lengths
     from normexp.experiments.experiment import Experiment
     from normexp.experiments.schema import AtScale
 
     if scale not in file.scales:
         raise UserError(f"experiment {document.name} has no scale {scale}; it has {', '.join(file.scales)}")
     own = file.scales[scale] or AtScale()
-    if own.select and not file.select:
-        raise document.error("there is no select that it could be laid over", "scales", scale, "select")
-    if own.about and own.here:
-        raise document.error("about and here: give one of the two", "scales", scale)
-    _check_length(document, scale, file, own)
+    check_lengths(document, scale, file, own)
     grid = {**file.grid, **own.grid}
     return Experiment(
         name=document.name,
-        file="" if document.path is None or _is_ours(document) else str(document.path),
+        file="" if _is_ours(document) else str(document.path),
         scale=scale,
         paper=file.paper,
         item=file.item,
@@ -235,34 +226,6 @@ def _at_scale(document: Document, scale: str, file: ExperimentFile, plugins: Seq
         law=file.law,
         design=_design(own.sequential, grid.get("seed", [])),
     )
-
-
-def _check_length(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
-    """Raise UserError where steps would replace the epochs that an arm, or what is searched, has at a scale."""
-    from normexp.experiments.checks.in_vain import check_length
-
-    for arm in file.arms:
-        layers = [
-            ((*top, *place), given)
-            for top, part in (((), file), (("scales", scale), own))
-            for place, given in (
-                (("common",), part.common),
-                (("arms", arm), part.arms.get(arm, {})),
-                (("grid",), part.grid),
-            )
-        ]
-        check_length(document, [*layers, *_of_trials(scale, file, own)])
-
-
-def _of_trials(
-    scale: str, file: ExperimentFile, own: AtScale
-) -> Iterator[tuple[tuple[str, ...], Mapping[str, object]]]:
-    """Yield what trials have over every arm at a scale, and what is searched, each with the place where it stands."""
-    for part in ("common", "search"):
-        if own.select and (given := getattr(own.select, part)):
-            yield ("scales", scale, "select", part), given
-        elif file.select:
-            yield ("select", part), getattr(file.select, part)
 
 
 def _design(declared: Sequential | None, seeds: Sequence[int]) -> Design | None:

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any
 
 from normexp.errors import UserError, unknown
 from normexp.evidence.best_of import BEST_OF
 
-CLAIMS = "claims.json"  # the judged claims, in results/NAME/SCALE
-Scale = Literal["smoke", "cpu", "desk", "paper"]
-SCALES: tuple[str, ...] = get_args(Scale)
 HELD_OUT = "validation/"
 
 

@@ -15,14 +15,12 @@ BARE_REGION = re.compile(r"[\s-]*in:\s*(>.*?)\s*(#.*)?")  # to YAML, `>` begins 
 
 def no_yaml(document: Document, error: yaml.YAMLError) -> UserError:
     """Return the error for the file of an experiment that cannot be parsed."""
-    assert document.path is not None
     if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
         return document.error(f"is not YAML ({' '.join(str(error).split())})")
     mark = error.problem_mark
-    text = document.path.read_text(encoding="utf-8")
-    line = text.splitlines()[mark.line : mark.line + 1]
+    line = document.text.splitlines()[mark.line : mark.line + 1]
     place = f"experiment {document.name} ({document.path}:{mark.line + 1})"
-    return UserError(f"{place}: is not YAML: {error.problem}{_meant(*line) or tab_hint(text, mark.line)}")
+    return UserError(f"{place}: is not YAML: {error.problem}{_meant(*line) or tab_hint(document.text, mark.line)}")
 
 
 def _meant(line: str = "") -> str:

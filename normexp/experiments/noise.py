@@ -1,9 +1,8 @@
-"""Whether the best two combinations of a choice lie within noise."""
+"""Whether two combinations of a choice lie within noise."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import TTest, paired
@@ -25,16 +24,14 @@ def images_of(experiment: Experiment, select: Selection) -> int | None:
     return images if select.highest and isinstance(images, int) and images > 0 else None
 
 
-def within_noise(tried: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
-    """Tell whether the best two of some trials are no further apart than noise.
+def within_noise(first: Trial, second: Trial, experiment: Experiment, select: Selection) -> bool:
+    """Tell whether two trials, of which the first is no worse, are no further apart than noise.
 
     Noise of an accuracy is the standard error of a difference of two shares of the validation images; with several
-    seeds, that the 95 % interval of the paired difference holds 0.
+    seeds, that the 95 % interval of the paired difference holds 0. One without a score is apart from all others.
     """
-    scored = sorted((trial for trial in tried if trial["mean"] is not None), key=lambda trial: float(trial["mean"]))
-    if len(scored) < 2:
+    if first["mean"] is None or second["mean"] is None:
         return False
-    first, second = (scored[-1], scored[-2]) if select.highest else (scored[0], scored[1])
     difference = paired(dict(enumerate(first["scores"])), dict(enumerate(second["scores"])))
     if isinstance(difference, TTest):
         return 0.0 in difference.confidence_interval()

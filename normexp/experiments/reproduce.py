@@ -43,18 +43,17 @@ class Reproduction:
 
     Args:
         arms: that are run, rows of the table.
+        still_open: tells which claims the records leave open, after every look of a sequential design.
         sharing: whose workers train, and how many, of both stages.
-        still_open: tells which claims the records leave open, after every look of a sequential design; without it all
-            seeds are run.
     """
 
     experiment: Experiment
     results: Path
     arms: Sequence[str]
+    still_open: Callable[[], Sequence[str]]
     dry_run: bool = False
     force: bool = False
     sharing: Sharing = field(default_factory=Sharing)
-    still_open: Callable[[], Sequence[str]] | None = None
 
     def run(self) -> int:
         """Train what is missing; return the exit status, 0 or 1 where a run failed.
@@ -82,7 +81,7 @@ class Reproduction:
     def _expected(self) -> tuple[Plan, str]:
         """Return the runs to expect, and a heading: no more of a sequential design once all is decided."""
         taken = self._looks_taken()
-        if taken.cells and not self.force and self.still_open and not self.still_open():
+        if taken.cells and not self.force and not self.still_open():
             return taken, f"{self.experiment.title}: no claim is open"
         return self.expected_plan(), self.experiment.title + (", at most" if self.experiment.design else "")
 
@@ -132,7 +131,7 @@ class Reproduction:
                 return status
             if stages[taken].is_trained():
                 continue  # the records are judged with all the looks that they hold
-            left = self.still_open() if self.still_open else self.experiment.claims
+            left = self.still_open()
             assert self.experiment.design is not None  # there are several stages
             progress = self.experiment.design.progress(taken)
             logger.info(f"{progress}: {len(left)} of {len(self.experiment.claims)} claims are open")
@@ -163,17 +162,14 @@ class Reproduction:
             self.experiment.select.sampler is None or is_scored(self.experiment, self.results, self.arms, rung)
         )
 
-    def selection_plan(self, rung: int = 0) -> Plan:
+    def selection_plan(self, rung: int) -> Plan:
         """Return the runs that the choice of hyperparameters for these arms needs.
 
         Args:
             rung: of a successive halving; from the second on the runs of the one before decide which.
         """
         cells = [
-            Cell(
-                self.experiment.config(choosing.arm, point, choosing.select.common),
-                run_place(self.results, self.experiment, choosing.arm, point, "select"),
-            )
+            Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
             for choosing in choosings(self.experiment, self.results, self.arms).values()
             for point in rung_points(choosing, rung)
         ]

@@ -44,5 +44,5 @@ def history(choosing: Choosing) -> History:
     need_extra("sampler", sampler.name, "optuna")
     space = {key: read_interval(key, str(text)) for key, text in select.search.items()}
     about = f"{Cell(choosing.arm, choosing.at)}, seeds {select.seeds}, {select.metric}"
-    folder = choosing.results / choosing.experiment.name / choosing.experiment.scale
+    folder = choosing.experiment.folder(choosing.results)
     return History(Search(sampler.name, sampler.trials, sampler.seed), space, folder, about)

@@ -16,11 +16,11 @@ from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.curves import extremes, is_share, said_extremes
+from normexp.evidence.scales import Scale
 from normexp.experiments.figure import check_range
 from normexp.experiments.figures import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
-from normexp.experiments.names import Scale
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 
@@ -47,6 +47,12 @@ class AtScale(Strict):
     """What was found out about the results (why a claim fails)."""
     underpowered: str = ""
     """Why the claims stand although so few seeds cannot decide them by ranks."""
+
+    @model_validator(mode="after")
+    def _has_one_text(self) -> AtScale:
+        if self.about and self.here:
+            raise refusal("about and here: give one of the two")
+        return self
 
 
 class Law(Strict):
@@ -117,6 +123,13 @@ class ExperimentFile(Strict):
                 if axis := next((key for key in overrides if key in self.grid), None):
                     replaced = f"{axis} is an axis of the grid, whose values would replace it"
                     raise refusal(replaced, "scales", scale, "arms", arm, axis)
+        return self
+
+    @model_validator(mode="after")
+    def _has_what_scales_are_laid_over(self) -> ExperimentFile:
+        for scale, own in self.scales.items():
+            if own and own.select and not self.select:
+                raise refusal("there is no select that it could be laid over", "scales", scale, "select")
         return self
 
     @model_validator(mode="after")

@@ -16,7 +16,18 @@ from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.halving import last_rung, rungs, trials_of
 from normexp.experiments.noise import within_noise
-from normexp.experiments.trials import SEEDS, STEPS, Trial, best, choosings, combinations, is_number, losses, ranked
+from normexp.experiments.trials import (
+    SEEDS,
+    STEPS,
+    Trial,
+    best,
+    choosings,
+    combinations,
+    goodness,
+    is_number,
+    losses,
+    ranked,
+)
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.names import CHOSEN
@@ -26,7 +37,7 @@ if TYPE_CHECKING:
 
 
 def choice_path(experiment: Experiment, results: Path) -> Path:
-    return results / experiment.name / experiment.scale / CHOSEN
+    return experiment.folder(results) / CHOSEN
 
 
 def read_choice(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
@@ -160,4 +171,10 @@ def undecided_choices(experiment: Experiment, record: Mapping[str, Any]) -> list
 def _is_undecided(last: Sequence[Trial], experiment: Experiment) -> bool:
     assert experiment.select is not None
     few = all(len(trial["scores"]) < 3 for trial in last)
-    return few and within_noise(last, experiment, experiment.select)
+    return few and best_two_within_noise(last, experiment, experiment.select)
+
+
+def best_two_within_noise(last: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
+    """Tell whether the best two of a record's trials are no further apart than noise; of equals the first are taken."""
+    order = sorted(last, key=lambda trial: -goodness(trial, select))
+    return len(order) > 1 and within_noise(order[0], order[1], experiment, select)

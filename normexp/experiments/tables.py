@@ -44,6 +44,13 @@ class Look(Strict):
         """All that tells a column, or where a printed number stands, from others."""
         return self.metric, self.at, self.target, self.than, self.relative_to
 
+    @property
+    def words(self) -> str:
+        """The same in words, without the metric; frozen.json finds printed numbers by them."""
+        place = self.at or f"steps to {self.target}"
+        parts = (("over", self.than), ("relative to", self.relative_to))
+        return " ".join([place, *(f"{word} {arm}" for word, arm in parts if arm is not None)])
+
 
 def check_target(metric: str, target: object) -> None:
     """Raise PydanticCustomError for a target that the metric cannot have."""

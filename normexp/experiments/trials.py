@@ -63,7 +63,11 @@ class Choosing:
     ) -> list[Path]:
         """Return the run directories of a combination, one per seed."""
         found = (self.at + point for point in points(self.select, values, steps, seeds))
-        return [run_place(self.results, self.experiment, self.arm, point, "select") for point in found]
+        return list(map(self.place, found))
+
+    def place(self, point: Point) -> Path:
+        """Return the run directory of a trial; of select.per its point has the axes, too."""
+        return run_place(self.results, self.experiment, self.arm, point, "select")
 
 
 def choosings(experiment: Experiment, results: Path, arms: Sequence[str]) -> dict[str, Choosing]:

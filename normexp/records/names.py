@@ -17,7 +17,8 @@ ARCHIVE = "records.zip"  # in a folder: the packed run directories below it; mor
 SUMS = "SHA256SUMS"  # an archive's first member: its checksums, as `sha256sum -c` reads them
 FROZEN = "frozen.json"  # beside the runs of an experiment: what was declared before them,
 CHOSEN = "chosen.json"  # what was chosen by those of its selection,
-JOURNAL = "optuna.journal"  # and what was scored for a sampler
+JOURNAL = "optuna.journal"  # what was scored for a sampler,
+CLAIMS = "claims.json"  # and its claims, judged
 
 _ARCHIVE = re.compile(r"records(\.[2-9]|\.[1-9]\d+)?\.zip")
 

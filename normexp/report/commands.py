@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from normexp.config.overrides import check_once
 from normexp.errors import UserError, unknown
-from normexp.records import RunDirectory
 from normexp.report.files import write
 from normexp.report.frame import Frame, frame_of, where
 from normexp.report.notes import notes, without_record
@@ -45,9 +44,9 @@ def plot_command(
     if out is not None:
         check_writable(_stem(Path(out), "curves").parent, "--out")
     frame = chosen_runs(words, last)
-    runs = [record.directory for record in frame.records]
+    runs = [record.directory.path for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
-    stem = _common_folder(runs) / name if out is None else _stem(Path(out), name)
+    stem = Path(os.path.commonpath(runs)) / name if out is None else _stem(Path(out), name)
     check_writable(stem.parent, "--out")
     return draw(frame, stem, metric, chosen, written, by)
 
@@ -148,10 +147,6 @@ def chosen_runs(words: Sequence[str], last: bool) -> Frame:
 def _values(text: str) -> list[str]:
     """Split `batch,layer` at the commas that are in no brackets."""
     return re.split(r",(?![^\[(]*[\])])", text)
-
-
-def _common_folder(runs: Sequence[RunDirectory]) -> Path:
-    return Path(os.path.commonpath([run.path for run in runs]))
 
 
 def _stem(out: Path, name: str) -> Path:

@@ -69,4 +69,4 @@ def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: st
     for folder in recorded(words):
         experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name, plugins_of(given))
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():
-            yield write(Path(out) / experiment.name / experiment.scale / name, content)
+            yield write(experiment.folder(Path(out)) / name, content)

@@ -10,9 +10,10 @@ from typing import Any
 
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import false_discovery_rate
-from normexp.experiments.names import CLAIMS
 from normexp.records import damaged, printable, read_json
+from normexp.records.names import CLAIMS
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 MEANING_OF_VERDICTS = (
@@ -22,7 +23,6 @@ MEANING_OF_VERDICTS = (
     "misses the remainder that the law allows, and holds where no interval does and all are narrow."
 )
 EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
-PREVIEW = "smoke"
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
@@ -121,13 +121,13 @@ def _says(text: str, words: str) -> bool:
 
 def tested(reports: Sequence[Report]) -> list[dict[str, Any]]:
     """Return the claims with a p-value; a preview decides nothing, so it is no part of the family."""
-    return [claim for each in reports if each.scale != PREVIEW for claim in each.claims
+    return [claim for each in reports if each.scale != SMOKE for claim in each.claims
             if isinstance(claim["p"], int | float)]  # fmt: skip
 
 
 def records_alone(reports: Sequence[Report]) -> list[Report]:
     """Return the reports that are no previews; a ledger has previews (scale smoke) only where there is nothing else."""
-    return [each for each in reports if each.scale != PREVIEW] or list(reports)
+    return [each for each in reports if each.scale != SMOKE] or list(reports)
 
 
 def shown_verdict(claim: Judged) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
+from normexp.evidence.scales import PAPER
 from normexp.experiments.load import laws, read
-from normexp.experiments.names import CLAIMS
 from normexp.records import find_runs, printable
+from normexp.records.names import CLAIMS
 from normexp.report.judged import read_report
 
-SCALE = "paper"  # laws are at full scale
 WIDTH = 118
 NOT_YET = "not measured"
 WORDS = {
@@ -30,13 +30,13 @@ class Check:
     """One claim of a law.
 
     Args:
-        own: whether it is a conjecture of ours, which is no part of the law.
         what: the claim's text.
         compare: follows, leaves, or another estimand.
         verdict: as the page says it.
         measured, predicted: where the measurement is furthest from the formula; empty of other estimands.
         where: that place.
         evidence: one line, complete in itself.
+        own: whether it is a conjecture of ours, which is no part of the law.
     """
 
     what: str
@@ -92,8 +92,8 @@ def read_laws(results: Path, names: Sequence[str] = ()) -> list[Law]:
 
 
 def _law(name: str, results: Path) -> Law:
-    experiment = read(name, SCALE)
-    law, folder = experiment.law, results / name / SCALE
+    experiment = read(name, PAPER)
+    law, folder = experiment.law, results / name / PAPER
     path = folder / CLAIMS
     judged = read_report(path).claims if path.exists() else ()
     return Law(
@@ -104,7 +104,7 @@ def _law(name: str, results: Path) -> Law:
         paper=experiment.paper,
         checks=tuple(map(_check, judged)),
         seconds=seconds_of(folder) if judged else None,
-        command=f"normexp reproduce {name} scale={SCALE}",
+        command=f"normexp reproduce {name} scale={PAPER}",
     )
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
-from normexp.evidence.claims.power import least_over_looks, smallest_adjusted_p, smallest_sign_p
+from normexp.evidence.claims.power import least_over_looks, least_p, smallest_adjusted_p, smallest_sign_p
 from normexp.evidence.claims.region import Region
 from normexp.evidence.stats import LEVEL, Design
 from normexp.experiments.check import tested
@@ -44,11 +44,11 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
 
 def _by_ranks(family: Sequence[Claim], n: int, design: Design | None) -> Iterator[str]:
     """Say how many seeds it takes until ranks can decide at all, where these cannot."""
-    least = partial(_least, partial(smallest_adjusted_p, family), design)
+    least = partial(least_p, partial(smallest_adjusted_p, family), design)
     if least(n) > LEVEL:
         enough = next(size for size in range(n, MANY) if least(size) < LEVEL)
-        least_p = f"ranks give no claim here an adjusted p below {least(n):.2g}"
-        yield f"with {amount(n, 'seed')}{_in_looks(design)} {least_p}; {enough} seeds{_in_looks(design)} can decide"
+        none = f"ranks give no claim here an adjusted p below {least(n):.2g}"
+        yield f"with {amount(n, 'seed')}{_in_looks(design)} {none}; {enough} seeds{_in_looks(design)} can decide"
 
 
 def _by_signs(verdict: Verdict, family: int, design: Design | None) -> str:
@@ -59,7 +59,7 @@ def _by_signs(verdict: Verdict, family: int, design: Design | None) -> str:
     if verdict.fresh_seeds or not verdict.n or verdict.p != _least_so_far(verdict.n, design):
         return ""
     sizes = range(verdict.n, MANY)
-    enough = next(size for size in sizes if family * _least(smallest_sign_p, design, size) < LEVEL)
+    enough = next(size for size in sizes if family * least_p(smallest_sign_p, design, size) < LEVEL)
     agree = f"{enough} fresh seeds{_in_looks(design)} that agree can decide"
     return f"all {verdict.n} agree, and equal values leave only their signs; {agree}"
 
@@ -69,13 +69,6 @@ def _least_so_far(n: int, design: Design | None) -> float:
     if design is None:
         return smallest_sign_p(n)
     return least_over_looks(smallest_sign_p, design, [look for look in design.looks if look <= n])
-
-
-def _least(of: Callable[[int], float], design: Design | None, n: int) -> float:
-    """Return the least p with n seeds, under a design with its looks in proportion: their shares are the same."""
-    if design is None:
-        return of(n)
-    return least_over_looks(of, design, [look * n // design.looks[-1] for look in design.looks])
 
 
 def _in_looks(design: Design | None) -> str:

@@ -13,13 +13,14 @@ from normexp.config.overrides import parse_overrides
 from normexp.config.own import PLUGINS
 from normexp.errors import Submitted, Unavailable, UserError, nearest_path
 from normexp.evidence.claims import still_open
+from normexp.evidence.scales import PAPER
 from normexp.experiments.checks.composed import composed
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPRODUCE, RESULTS
 from normexp.experiments.load import document_of, laws, load, names, read, scales, usual_scale
-from normexp.experiments.names import CLAIMS
 from normexp.experiments.reproduce import Reproduction, chosen_arms
 from normexp.records import read_json
+from normexp.records.names import CLAIMS
 from normexp.report.judged import shown_verdict
 from normexp.report.named import plugins_of, results_of, split
 from normexp.sweeps.submit import Sharing
@@ -31,13 +32,14 @@ logger = logging.getLogger("normexp")
 
 def reproduce_all(
     words: Sequence[str],
-    everything: bool = False,
-    arm: str | None = None,
-    jobs: int | None = None,
-    dry_run: bool = False,
-    force: bool = False,
-    plan_only: bool = False,
-    of_laws: bool = False,
+    *,
+    everything: bool,
+    arm: str | None,
+    jobs: int | None,
+    dry_run: bool,
+    force: bool,
+    plan_only: bool,
+    of_laws: bool,
 ) -> int:
     """Run and render the experiments that are named; return 1 if a run failed.
 
@@ -55,7 +57,7 @@ def reproduce_all(
     if plan_only:
         return _plan(experiments, results)
     planned = [
-        Reproduction(each, results, chosen_arms(each, arm), dry_run, force, still_open=partial(_open, each, results))
+        Reproduction(each, results, chosen_arms(each, arm), partial(_open, each, results), dry_run, force)
         for each in experiments
     ]
     with kept_workers(sharing) as sharing:  # with what they know of the data and of how long a step takes
@@ -80,7 +82,7 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     if kinds[1:]:
         raise UserError(f"reproduce: {kinds[0]} and {kinds[1]}: give one of the two")
     chosen = laws() if of_laws else chosen
-    results, plugins, scale = results_of(given), plugins_of(given), given.get("scale", "paper" if of_laws else None)
+    results, plugins, scale = results_of(given), plugins_of(given), given.get("scale", PAPER if of_laws else None)
     rest = {key: value for key, value in given.items() if key not in (RESULTS, PLUGINS, "scale")}
     _check_files(rest)
     extra = {key: one_value(*parse_overrides([f"{key}={value}"])) for key, value in rest.items()}

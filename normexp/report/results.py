@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
-from normexp.experiments.names import CLAIMS
+from normexp.records.names import CLAIMS
 from normexp.report.formats import FORMATS
 from normexp.report.frame import Frame, frame_of, where
 from normexp.report.judged import read_report

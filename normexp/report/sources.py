@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
+from normexp.errors import unknown
 from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENTS, NUMBERS, WRONG, Audited, counted
-from normexp.records import read_rows
+from normexp.evidence.scales import SMOKE
+from normexp.records import damaged, read_rows
 from normexp.report.formats import unguarded
-from normexp.report.judged import PREVIEW
 
 HEADING = "Printed numbers of the sources"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
@@ -83,16 +84,27 @@ def ranged(texts: Sequence[str]) -> str:
 def entries(results: Path) -> list[Entry]:
     """Return every checked number under results/NAME/SCALE, in the order of document, experiment and place.
 
-    Those of a preview (scale smoke) are no records.
+    Those of a preview (scale smoke) are no records. Raises UserError for a file that is none of printed numbers.
     """
     found: dict[tuple[str, str, str, str, str], list[Audited]] = {}
-    for path in sorted(each for each in results.glob(f"*/*/{NUMBERS}") if each.parent.name != PREVIEW):
+    for path in sorted(each for each in results.glob(f"*/*/{NUMBERS}") if each.parent.name != SMOKE):
         command = f"normexp reproduce {path.parent.parent.name} scale={path.parent.name}"
         for row in read_rows(path):
-            one = Audited(**{key: unguarded(text) for key, text in row.items()})
+            one = _checked(path, row)
             found.setdefault((one.document, command, one.place, one.quantity, one.printed), []).append(one)
     ordered = sorted(found.items(), key=lambda item: item[0][0])
     return _with_one_reading([Entry(key[1], tuple(readings)) for key, readings in ordered])
+
+
+def _checked(path: Path, row: Mapping[str, str]) -> Audited:
+    """Return a row of numbers.csv. Raises UserError for one that `normexp report` has not written."""
+    cells = {key: unguarded(text) for key, text in row.items()}
+    if list(cells) != [field.name for field in fields(Audited)]:
+        raise damaged(path, "not the printed numbers of a document; `normexp report` writes it from the records")
+    for key, allowed in (("document", DOCUMENTS), ("verdict", BEST_FIRST)):
+        if cells[key] not in allowed:
+            raise damaged(path, unknown(key, cells[key], allowed))
+    return Audited(**cells)
 
 
 def _with_one_reading(found: Sequence[Entry]) -> list[Entry]:

@@ -4,9 +4,9 @@ import subprocess
 
 import pytest
 
-from normexp.experiments.verify import resume
 from normexp.records import RunDirectory, find_runs
 from normexp.records.packing import pack
+from normexp.verify import resume
 
 TINY = ("model=linear", "dataset.subset=80", "steps=2", "threads=1", "--quiet")
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import make_drift as drift
 
 from normexp.config.options import load_yaml
-from normexp.experiments.verify.drift_table import read_table
 from normexp.report.named import recorded
+from normexp.verify.drift_table import read_table
 from tests.documents.evidence import RESULTS, TOP
 
 

@@ -10,10 +10,11 @@ from sources_document import page
 from normexp.evidence.audit import cited
 from normexp.evidence.sensitivity import FEWEST
 from normexp.experiments.load import load, read
+from normexp.records.names import CLAIMS
 from normexp.report.claims import as_markdown
 from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
-from normexp.report.experiment.render import CLAIMS, NothingTrained, rendered
+from normexp.report.experiment.render import NothingTrained, rendered
 from normexp.report.formats import csv_text, markdown
 from normexp.report.judged import read_reports, records_alone
 from normexp.report.ledger import LEDGER

@@ -3,12 +3,14 @@
 from collections import Counter
 
 import pytest
+from one_line import one_line_error
 from sources_document import is_from, page, quoted_results, slips
 
 from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
 from normexp.report.judged import Report
 from normexp.report.sources import Entry, entries, ranged, summary
 
+HEAD = "document,place,quantity,printed,computed,verdict,reading,remark"
 CASES = [
     ("0.209", 0.20869, CORRECT),
     ("-0.717", -0.71648, ROUNDED),  # the lecture's own slip
@@ -58,23 +60,23 @@ def row(**facts: str) -> dict[str, str]:
 
 
 def test_audit_shows_two_digits_more_than_are_printed():
-    assert audited(row(computed="-0.716484321")).shown == "-0.71648"
-    assert audited(row(printed="23560", computed="23560.0")).shown == "23560"
-    assert audited(row(printed="0.05", computed="-1e-20")).shown == "0"
-    assert audited(row(printed="31.0e6", computed="31234567.0")).shown == "31235000"
-    assert audited(row(printed="1/1000", computed="0.0009")).shown == "0.0009"
-    assert audited(row(printed="yes", computed="no", agrees="False")).shown == "no"
+    assert audited(row(computed="-0.716484321"), []).shown == "-0.71648"
+    assert audited(row(printed="23560", computed="23560.0"), []).shown == "23560"
+    assert audited(row(printed="0.05", computed="-1e-20"), []).shown == "0"
+    assert audited(row(printed="31.0e6", computed="31234567.0"), []).shown == "31235000"
+    assert audited(row(printed="1/1000", computed="0.0009"), []).shown == "0.0009"
+    assert audited(row(printed="yes", computed="no", agrees="False"), []).shown == "no"
 
 
 def test_no_document_is_wrong_about_a_program_of_which_it_says_nothing():
     facts = row(document="S004", quantity="start", printed="0", computed="1")
     assert audited(facts, ["start"]).verdict == OWN
     assert audited({**facts, "computed": "0"}, ["start"]).verdict == CORRECT
-    assert audited(facts, ["end"]).verdict == audited(facts).verdict == WRONG
+    assert audited(facts, ["end"]).verdict == WRONG
 
 
 def test_sentence_that_is_right_under_one_reading_and_wrong_under_another_depends_on_it():
-    wrong, right = audited(row(computed="3.0", reading="W X")), audited(row(computed="-0.717", reading="W^T X"))
+    wrong, right = audited(row(computed="3.0", reading="W X"), []), audited(row(computed="-0.717", reading="W^T X"), [])
     entry = Entry("normexp reproduce x", (wrong, right))
     assert entry.verdict == DEPENDS
     assert entry.computed == "3 (W X); -0.717 (W^T X)"
@@ -86,7 +88,7 @@ def test_numbers_of_one_section_are_judged_by_the_reading_that_most_of_them_foll
     """The variance is right by itself under W X, but its section follows from W^T X, so it is wrong."""
     folder = tmp_path / "lecture" / "cpu"
     folder.mkdir(parents=True)
-    lines = ["document,place,quantity,printed,computed,verdict,reading,remark"]
+    lines = [HEAD]
     for quantity, by_wx, by_wtx in (("mean", 3.0, 0.08), ("sum", 5.0, 0.08), ("variance", 0.08, 0.03)):
         for reading, value in (("W X", by_wx), ("W^T X", by_wtx)):
             verdict = "correct" if value == 0.08 else "wrong"
@@ -104,7 +106,7 @@ def results(tmp_path):
     folder = tmp_path / "lecture" / "paper"
     folder.mkdir(parents=True)
     lines = [
-        "document,place,quantity,printed,computed,verdict,reading,remark",
+        HEAD,
         "S003,equation 8,x,-0.717,-0.71648,rounded wrongly,,should be -0.716",
         "S003,equation 5,y,1.09,1.0897,correct,,",
     ]
@@ -157,6 +159,21 @@ def test_ledger_has_the_section_of_printed_numbers(results):
     assert "rounded wrongly: equation 8, x: printed -0.717, computed -0.71648. should be -0.716" in text
     assert counted(each.verdict for each in entries(results)) == "1 correct, 1 rounded wrongly"
     assert list(summary([])) == []
+
+
+STRANGE = {
+    "other columns": ("step,rows\n0,1\n", "not the printed numbers of a document; `normexp report` writes it"),
+    "another verdict": (f"{HEAD}\nS003,equation 8,x,1,2,refuted,,\n", "verdict 'refuted' does not exist; allowed"),
+    "another document": (f"{HEAD}\nS009,equation 8,x,1,2,wrong,,\n", "document 'S009' does not exist; allowed: S000"),
+}
+
+
+@pytest.mark.parametrize(("content", "said"), STRANGE.values(), ids=STRANGE)
+def test_file_of_other_numbers_is_one_line(results, content, said):
+    (results / "lecture" / "paper" / "numbers.csv").write_text(content)
+    with one_line_error() as error:
+        entries(results)
+    assert f"numbers.csv: damaged ({said}" in str(error.value)
 
 
 def test_sources_list_the_25_results_that_the_slides_quote():

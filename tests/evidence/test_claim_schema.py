@@ -8,7 +8,8 @@ from claim_maker import check_claim
 from one_line import one_line_error
 
 from normexp.errors import UserError
-from normexp.evidence.claims import Claim, kind_at
+from normexp.evidence.claims import Claim
+from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.fields import Place
 
 METRIC = "test/accuracy"
@@ -109,11 +110,6 @@ def test_each_estimand_knows_what_it_needs(keys: dict[str, Any], message: str) -
 def test_what_is_no_mapping_is_refused() -> None:
     with pytest.raises(UserError, match="not a mapping"):
         check_claim("BN is best", ARMS, METRICS)  # type: ignore[arg-type]
-
-
-def test_axes_that_are_not_given_are_left_to_the_runs() -> None:
-    data = {**LONE, "compare": "count", "event": "stays finite", "where": {"anything": 1}}
-    assert check_claim(data, ARMS, METRICS).of.point == (("anything", 1),)
 
 
 def test_where_is_taken_in_by_every_arm_that_does_not_say_otherwise() -> None:

@@ -31,7 +31,8 @@ def test_evidence_is_one_line_with_everything_in_it() -> None:
     for part in (METRIC, "last", "BN minus LN", "0.0498", "95% [", "n=5", "p=", "Holm", "(paired t)"):
         assert part in found.evidence
     assert found.n == 5
-    assert found.p == found.p_holm
+    assert found.adjusted is not None
+    assert found.p == found.adjusted.p
     assert found.interval is not None
     assert found.estimate in found.interval
 

@@ -86,7 +86,8 @@ def test_holm_is_over_all_tested_claims() -> None:
     others = [claim("higher", than="plain"), claim("higher", of="LN", than="plain")]
     together = judge([alone, *others, claim("converges"), claim("higher", than="LN", at="step 99")], curves)
     assert together[0].p == first.p
-    assert together[0].p_holm == pytest.approx(3 * first.p)
+    assert together[0].adjusted is not None
+    assert together[0].adjusted.p == pytest.approx(3 * first.p)
     assert together[0].verdict == "undecided"
     assert together[3].p is None
     assert together[3].verdict == "holds"

@@ -1,6 +1,7 @@
 """Looks at more and more seeds: what they spend, and what they decide together."""
 
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ from claim_maker import check_claim, claim_data
 from curve_maker import METRIC, cells, finals
 
 from normexp.evidence.claims import CONTRADICTED, HOLDS, UNDECIDED, judge, still_open
-from normexp.evidence.claims.power import smallest_adjusted_p, smallest_over_looks
+from normexp.evidence.claims.power import least_p, smallest_adjusted_p
 from normexp.evidence.claims.result import TestResult, all_of
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.curves import Cell
@@ -141,8 +142,9 @@ def test_ranks_need_more_seeds_under_a_design() -> None:
     steps = claim_data("reaches_before", of="BN", than="none", metric=METRIC, target=0.5)
     claim = check_claim(steps, ["BN", "none"], [METRIC])
     few = Design((0, 1, 2, 3), (2, 4))
-    assert smallest_adjusted_p([claim], 4) < 0.05 < smallest_over_looks([claim], few)
-    assert smallest_over_looks([claim], DESIGN) < 0.05
+    least = partial(smallest_adjusted_p, [claim])
+    assert least_p(least, None, 4) == least(4) < 0.05 < least_p(least, few, 4)
+    assert least_p(least, DESIGN, DESIGN.looks[-1]) < 0.05
 
 
 def test_published_boundaries_of_five_looks_are_met() -> None:

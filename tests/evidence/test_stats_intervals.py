@@ -7,7 +7,6 @@ import pytest
 from scipy import stats as scipy_stats
 
 from normexp.evidence.stats import (
-    EVERYTHING,
     Interval,
     SignTest,
     TTest,
@@ -17,6 +16,7 @@ from normexp.evidence.stats import (
     proportion_interval,
     t_interval,
 )
+from normexp.evidence.stats.interval import EVERYTHING
 
 # TTest 1908: hours of sleep gained by ten patients with two drugs. R's documentation of `sleep` and `t.test`
 # gives the paired test: t = -4.0621, df = 9, p = 0.002833, 95 % interval -2.4598858 to -0.7001142.

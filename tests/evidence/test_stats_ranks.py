@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.evidence.stats import EVERYTHING, Interval, RankSumTest, SignTest, paired
+from normexp.evidence.stats import Interval, RankSumTest, SignTest, paired
+from normexp.evidence.stats.interval import EVERYTHING
 from normexp.evidence.stats.rank_sum import EXACT, _depth, _normal_depth
 
 INF = math.inf

@@ -7,9 +7,9 @@ import pytest
 from scipy import stats as scipy_stats
 
 from normexp.evidence.claims.result import compared
-from normexp.evidence.stats import NEVER, Interval, Steps, speed_up, steps_to_target
+from normexp.evidence.stats import Interval, Steps, speed_up, steps_to_target
 from normexp.evidence.stats.speed_up import CensoredRatio
-from normexp.evidence.stats.steps import same_evaluations
+from normexp.evidence.stats.steps import NEVER, same_evaluations
 
 INF, NAN = math.inf, math.nan
 DRAWS = 150  # of five pairs each

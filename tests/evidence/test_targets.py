@@ -97,7 +97,7 @@ def test_area_is_the_mean_over_the_steps_whatever_the_grid() -> None:
     assert mean_over_training(uneven, METRIC) == pytest.approx((5 + 90) / 100)
     lost = Curve(np.array([0, 10]), {METRIC: np.array([0.0, 1.0])}, "diverged", diverged_at=12)
     assert np.isnan(mean_over_training(lost, METRIC))
-    difference = area_between(LATE, EARLY, METRIC)
+    difference = area_between(LATE, EARLY, METRIC, 1.0)
     assert difference is not None
     assert difference["high"] < 0  # ahead early and behind for the rest
     assert difference["method"] == "paired t"

@@ -206,7 +206,8 @@ def test_continued_file_keeps_its_columns_and_rows(tmp_path: Path) -> None:
 def test_numbers_are_sorted_as_numbers() -> None:
     steps = {value: finals([0.5 + value / 1000 + 0.001 * s for s in range(5)]) for value in (128, 16, 2)}
     claim = claim_data("increasing_in", metric=METRIC, axis="batch")
-    assert judge([check_claim(claim, ("BN",), (METRIC,))], along("BN", "batch", steps))[0].verdict == "holds"
+    checked = check_claim(claim, ("BN",), (METRIC,), {"batch": list(steps)})
+    assert judge([checked], along("BN", "batch", steps))[0].verdict == "holds"
 
 
 # A cell without runs averaged away

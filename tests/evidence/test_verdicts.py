@@ -4,7 +4,6 @@ import math
 
 import pytest
 
-from normexp.errors import UserError
 from normexp.evidence.verdicts import PublishedVerdict, published_verdict
 
 INF = math.inf
@@ -76,12 +75,6 @@ def test_never_is_a_published_value() -> None:
 def test_without_a_margin_nothing_is_judged(scale: str, words: str) -> None:
     for values in ([0.1, 0.2, 0.1], [0.1, 0.1], [math.nan]):
         assert str(published_verdict(dict(enumerate(values)), "0.1", None, scale)) == words
-
-
-@pytest.mark.parametrize("margin", ["0.1", -0.1, math.nan, INF, True])
-def test_margin_is_a_number(margin: object) -> None:
-    with pytest.raises(UserError, match="margin"):
-        judge([0.1, 0.2], "0.1", margin)  # type: ignore[arg-type]
 
 
 def test_seeds_do_not_depend_on_their_order() -> None:

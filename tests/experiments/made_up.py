@@ -3,10 +3,10 @@
 from typing import Any
 
 from one_line import one_line_error
+from parsed import parse
 
 from normexp.experiments.experiment import Point
 from normexp.experiments.grids import Selection
-from normexp.experiments.load import parse
 from normexp.experiments.trials import combinations, points
 
 MADE_UP: dict[str, Any] = {

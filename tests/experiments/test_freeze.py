@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 from made_up import MADE_UP
+from parsed import parse
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, declared, freeze, frozen_path, frozen_text
-from normexp.experiments.load import load, parse
+from normexp.experiments.load import load
 from normexp.records import RunDirectory
 
 DATA: dict[str, Any] = {
@@ -101,6 +102,19 @@ def test_each_change_is_said_with_both_versions(frozen: Path, path: tuple[Any, .
     found = changes_since_frozen(changed(*path, to=to), frozen)
     assert len(found) == (2 if path[-1] == "text" else 1)
     assert words in str(found[0])
+
+
+def test_two_printed_numbers_of_one_arm_and_place_are_two(tmp_path: Path) -> None:
+    """check_columns permits both: one is of the metric, the other of its ratio to another arm."""
+    at_the_end = {"metric": "test/loss", "at": "last"}
+    ratio = {**at_the_end, "relative_to": "none"}
+    both = [{"arm": "batch", "place": "row 1", **look, "value": ".5"} for look in (at_the_end, ratio)]
+    data = {**DATA, "table": {"columns": ["test/loss", ratio]}, "published": both}
+    freeze(parse("x", "cpu", data), tmp_path)
+    first_run(parse("x", "cpu", data), tmp_path)
+    other = {**data, "published": [{**both[0], "value": ".9"}, both[1]]}
+    (change,) = changes_since_frozen(parse("x", "cpu", other), tmp_path)
+    assert "published 'batch, test/loss, last' was changed after the runs: .5 before, .9 now" in str(change)
 
 
 def test_what_a_scale_lays_over_an_arm_is_a_change_at_this_scale_alone(frozen: Path) -> None:

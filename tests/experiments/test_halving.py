@@ -9,11 +9,11 @@ import pytest
 import yaml
 from in_process import InProcess
 from made_up import MADE_UP, assert_unsound
+from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.halving import share_of_grid, survivors
-from normexp.experiments.load import parse
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import read_choice, read_selection, undecided_choices, write_choice
 from normexp.experiments.trials import Choosing
@@ -43,7 +43,7 @@ def experiment() -> Experiment:
 
 def finish(experiment: Experiment, results: Path, rung: int, scores: dict[float, str]) -> None:
     """Make the finished runs of a rung, of those that it plans and no others."""
-    for cell in Reproduction(experiment, results, ["none"]).selection_plan(rung).cells:
+    for cell in Reproduction(experiment, results, ["none"], list).selection_plan(rung).cells:
         cell.path.mkdir(parents=True)
         score = scores[cell.config["optim"]["lr"]]
         (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
@@ -62,7 +62,7 @@ def test_the_best_of_a_rung_go_on_and_train_longer(experiment, results):
         (0.5,), (0.1,), (0.02,), (0.2,)
     }  # fmt: skip
     finish(experiment, results, 1, SECOND)
-    planned = Reproduction(experiment, results, ["none"]).selection_plan(2).cells
+    planned = Reproduction(experiment, results, ["none"], list).selection_plan(2).cells
     assert {(cell.config["optim"]["lr"], cell.config["seed"], cell.config["steps"]) for cell in planned} == {
         (rate, seed, 8) for rate in (0.02, 0.2) for seed in (100, 101)
     }

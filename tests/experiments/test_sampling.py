@@ -9,10 +9,10 @@ import pytest
 import yaml
 from in_process import InProcess
 from made_up import MADE_UP, assert_unsound
+from parsed import parse
 
 from normexp.experiments import reproduce as reproducing
 from normexp.experiments.freeze import changes_since_frozen, freeze
-from normexp.experiments.load import parse
 from normexp.records import find_runs
 from normexp.records.names import JOURNAL
 

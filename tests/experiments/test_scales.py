@@ -4,9 +4,9 @@ import copy
 
 from changed_experiments import SOUND
 from one_line import one_line_error
+from parsed import parse
 
 from normexp.experiments.experiment import point_name
-from normexp.experiments.load import parse
 
 
 def test_experiment_scale_is_laid_over_the_rest():

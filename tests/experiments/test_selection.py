@@ -104,7 +104,7 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
 def test_choice_for_one_arm_is_that_of_all(experiment, results):
     assert experiment.select is not None
     experiment = replace(experiment, select=experiment.select.model_copy(update={"arm": "Without BN"}))
-    plan = Reproduction(experiment, results, ["With BN"]).selection_plan()
+    plan = Reproduction(experiment, results, ["With BN"], list).selection_plan(0)
     assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
     fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
@@ -198,7 +198,7 @@ def test_where_every_combination_diverged_nothing_is_tied_and_the_first_is_run(e
 def test_an_accuracy_of_one_is_known_to_an_image_and_not_exactly(experiment, second, expected):
     tried = [{"values": {"optim.lr": lr}, "scores": [s], "mean": s} for lr, s in ((0.1, 1.0), (0.5, float(second)))]
     select = experiment.select.model_copy(update={"seeds": [0], "common": {"dataset.validation": 200}})
-    assert within_noise(tried, experiment, select) is expected
+    assert within_noise(*tried, experiment, select) is expected
 
 
 @pytest.mark.parametrize(("best", "edge"), [(0, True), (1, False), (2, True)])
@@ -265,7 +265,7 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
         record["tried"]["With BN"][0]["values"] = values
     path.write_text(json.dumps(record))
     with one_line_error(r"not searched|not tried"):
-        Reproduction(experiment, results, ["With BN"]).expected_plan()
+        Reproduction(experiment, results, ["With BN"], list).expected_plan()
 
 
 def test_a_record_of_a_choice_by_another_metric_is_none_of_this_one(experiment, results):

@@ -11,9 +11,9 @@ import yaml
 from in_process import InProcess
 from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound
+from parsed import parse
 
 from normexp.experiments.freeze import changes_since_frozen, freeze
-from normexp.experiments.load import parse
 from normexp.records import find_runs
 
 DECIDED = {

@@ -12,10 +12,10 @@ import yaml
 from in_process import InProcess
 from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound
+from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path, frozen_text
-from normexp.experiments.load import parse
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import choice_path, read_choice, read_selection, undecided_choices, write_choice
 from normexp.report.experiment.render import selection_text
@@ -58,7 +58,7 @@ def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, s
 
 
 def planned(experiment: Experiment, results: Path, rung: int, *arms: str) -> list[Any]:
-    return Reproduction(experiment, results, arms or ["none"]).selection_plan(rung).cells
+    return Reproduction(experiment, results, arms or ["none"], list).selection_plan(rung).cells
 
 
 def further(*scores: str) -> dict[Any, str]:
@@ -141,6 +141,16 @@ def test_only_the_choice_whose_best_two_lie_within_noise_costs_more(experiment, 
     finish(experiment, results, 0, TIED, "none")
     finish(experiment, results, 0, APART, "batch")
     assert {cell.path.parent.name for cell in planned(experiment, results, 1, *ARMS)} == {"none"}
+
+
+def test_of_two_that_are_second_the_one_that_would_train_on_is_compared(results):
+    """Their means are the same, .805: the one scatters, so that only it lies within noise of the best."""
+    experiment = parse("x", "cpu", changed(seeds=[98, 99, 100]))
+    seeds = experiment.select.seeds
+    scores = {0.1: ("0.90", "0.905", "0.91"), 0.2: ("0.80", "0.805", "0.81"), 0.5: ("0.70", "0.805", "0.91")}
+    finish(experiment, results, 0, {(rate, seed): own for rate, each in scores.items()
+                                    for seed, own in zip(seeds, each, strict=True)})  # fmt: skip
+    assert planned(experiment, results, 1) == []
 
 
 def test_a_single_further_seed_that_does_not_tell_leaves_the_choice_marked(results):

@@ -6,10 +6,10 @@ from types import SimpleNamespace
 import pytest
 from changed_experiments import SOUND, change, drop
 from one_line import one_line_error
+from parsed import parse
 
 from normexp.errors import UserError
 from normexp.experiments.checks.look_alikes import check_looks
-from normexp.experiments.load import parse
 
 STEPS = {
     "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,
@@ -99,7 +99,7 @@ UNSOUND = {
     ),
     "arm of a scale with a wrong key": (
         change("scales", "smoke", to={"arms": {"With BN": {"norm.vra": "unbiased"}}}),
-        "experiment x, arm 'With BN': key 'norm.vra' does not exist",
+        "experiment x (configs/experiment/x.yaml:1), arm 'With BN': key 'norm.vra' does not exist",
         "did you mean norm.var=unbiased?",
     ),
     "arm of a scale with a plugin": (
@@ -159,6 +159,7 @@ UNSOUND = {
         change("claims", 0, "in", to="within 1 of 0"),
         "claims[0].in: every difference of test/accuracy is there, from -1 to 1, so nothing is claimed",
     ),
+    "margin without an end": (change("table", "margin", to=float("inf")), "table.margin: ", "finite"),
     "margin of the whole range": (change("table", "margin", to=4), "table.margin: 4 takes in the whole range"),
     "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
     "table without metric": (drop("table", "metric"), "table: give a metric"),
@@ -447,7 +448,7 @@ def test_claims_that_so_few_seeds_cannot_decide_by_ranks_are_refused(seeds, clai
     if decides:
         assert len(parse("x", "cpu", data).claims) == claims
         return
-    with pytest.raises(UserError, match=rf"experiment x: claims: {seeds} seeds? cannot decide {claims} claims"):
+    with pytest.raises(UserError, match=rf"x\.yaml:1\): claims: {seeds} seeds? cannot decide {claims} claims"):
         parse("x", "cpu", data)
     data["scales"]["cpu"]["underpowered"] = "a pilot; more seeds are planned"
     assert parse("x", "cpu", data).underpowered == "a pilot; more seeds are planned"

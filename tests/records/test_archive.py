@@ -14,11 +14,11 @@ from killed import KILLED, run_until
 from one_line import one_line_error
 
 from normexp.errors import UserError
-from normexp.experiments.verify.records import verify_records
 from normexp.records import CHECKPOINT, RunDirectory, find_runs, packing
 from normexp.records.archive import open_archive, packed
 from normexp.records.merging import merge
 from normexp.records.packing import pack
+from normexp.verify.records import verify_records
 
 
 def told(folder: Path) -> dict[str, tuple[object, ...]]:

@@ -9,7 +9,6 @@ import pytest
 from one_line import one_line_error
 
 from normexp.errors import UserError
-from normexp.experiments.verify.records import verify_records
 from normexp.records import CHECKPOINT, ENVIRONMENT, Damaged, RunDirectory, Unreadable, find_runs, together_before
 from normexp.records.files import is_there, read_regular, sha256_of
 from normexp.records.merging import merge
@@ -19,6 +18,7 @@ from normexp.runs.checkpoint import step_of
 from normexp.runs.run import _status
 from normexp.sweeps.plan import Cell
 from normexp.sweeps.status import summary
+from normexp.verify.records import verify_records
 
 Failing = Callable[..., None]
 PASSING = [errno.EIO, errno.ESTALE, errno.EACCES, errno.EMFILE, errno.ENOMEM]

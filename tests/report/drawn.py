@@ -8,11 +8,11 @@ import numpy as np
 from fabricated import Fabric
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from parsed import parse
 from pydantic import TypeAdapter
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.figures import FigureSpec
-from normexp.experiments.load import parse
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
 from normexp.report.figures.captions import caption

@@ -9,11 +9,11 @@ import pytest
 from claim_maker import read_claim
 from drawn import BASE, Made, made
 from fabricated import Fabric
+from parsed import parse
 
 from normexp.config import option
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
-from normexp.experiments.load import parse
 from normexp.records import TIMING
 from normexp.report.experiment.claims import claim_entries
 from normexp.report.experiment.render import render
@@ -146,7 +146,7 @@ CLAIMS = [
 def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)
-    text = summary_text(experiment.experiment, found, claim_entries(experiment.experiment, found))["summary.md"]
+    text = summary_text(experiment.experiment, found, claim_entries(experiment.experiment, found, []))["summary.md"]
     assert text.startswith("# Which one?\n\nA set-up. Scale: cpu.\n")
     holds, contradicted = text.index("## What holds here"), text.index("## What does not")
     assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
@@ -158,7 +158,7 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
 def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="*Which* <b>one</b>?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)
-    judged = [each | {"text": "<script> [x](y)"} for each in claim_entries(experiment.experiment, found)]
+    judged = [each | {"text": "<script> [x](y)"} for each in claim_entries(experiment.experiment, found, [])]
     text = summary_text(experiment.experiment, found, judged)["summary.md"]
     assert text.startswith(r"# \*Which\* \<b>one\</b>?")
     assert r"- \<script> [x\](y)." in text

@@ -7,9 +7,9 @@ from drawn import BASE, Made, made
 from fabricated import Fabric
 from figure_kinds import FIGURE
 from one_line import one_line_error
+from parsed import parse
 
 from normexp.errors import UserError
-from normexp.experiments.load import parse
 
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "metric": ({"kind": "curves", "metric": "test/acuracy"}, "metric 'test/acuracy' .*did you mean test/accuracy"),
@@ -81,7 +81,7 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
 def test_a_wrong_key_is_one_line_before_anything_runs(spec: dict[str, Any], message: str) -> None:
     with one_line_error(message) as refused:
         parse("x", "cpu", {**BASE, "figures": [{"name": "x", **spec}]})
-    assert str(refused.value).startswith("experiment x: figures[0]")
+    assert str(refused.value).startswith("experiment x (configs/experiment/x.yaml:1): figures[0]")
 
 
 @pytest.mark.parametrize("kind", sorted(set(FIGURE) - {"curves", "against"}))

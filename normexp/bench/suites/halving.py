@@ -8,12 +8,12 @@ from pathlib import Path
 
 from normexp.bench.result import Result
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Halving
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
-from normexp.experiments.trials import Trial, combinations, goodness, points
+from normexp.experiments.trials import Choosing, Trial, combinations, goodness
 from normexp.records import METRICS, RunDirectory
 
 RESULTS = Path("results")
@@ -73,7 +73,7 @@ def _counts(
     select = experiment.select
     assert select is not None
     others = [pair for pair in found if pair[0]["values"] != pair[1]["values"]]
-    near = sum(within_noise(pair, experiment, select) for pair in others)
+    near = sum(within_noise(*pair, experiment, select) for pair in others)
     share = share_of_grid(select.model_copy(update={"halving": Halving(steps=steps, keep=keep)}))
     noise = f"{near} of {len(others)}" if len(select.seeds) > 1 else ""
     return [f"{share:.2f}", str(len(found)), str(len(found) - len(others)), noise]
@@ -87,7 +87,7 @@ def replayed(
     assert select is not None
     curves = []
     for values in combinations(select):
-        paths = [run_place(RESULTS, experiment, arm, at + point, "select") for point in points(select, values)]
+        paths = Choosing(experiment, RESULTS, arm, at).runs(values)
         curves.append((values, [_curve(path, select.metric, experiment.name in IN_THIRDS) for path in paths]))
 
     def trial(index: int, step: int) -> Trial:

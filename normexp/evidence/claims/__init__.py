@@ -2,7 +2,6 @@
 
 from normexp.evidence.claims.claim import KINDS as KINDS
 from normexp.evidence.claims.claim import Claim as Claim
-from normexp.evidence.claims.estimands import kind_at as kind_at
 from normexp.evidence.claims.judge import judge as judge
 from normexp.evidence.claims.result import CONTRADICTED as CONTRADICTED
 from normexp.evidence.claims.result import HOLDS as HOLDS

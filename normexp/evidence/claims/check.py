@@ -15,9 +15,7 @@ Axes = Mapping[str, Sequence[AxisValue]]
 AnyOne = TypeVar("AnyOne", bound=Claim)
 
 
-def check_names(
-    claim: AnyOne, arm_names: Sequence[str], metric_names: Sequence[str], axes: Axes | None = None
-) -> AnyOne:
+def check_names(claim: AnyOne, arm_names: Sequence[str], metric_names: Sequence[str], axes: Axes) -> AnyOne:
     """Return the claim with `the others` named. Raises UserError for an arm, a metric or an axis that is not there."""
     if isinstance(claim, Difference):
         claim = claim.model_copy(update={"than": _rivals(claim, arm_names)})
@@ -46,17 +44,17 @@ def _rivals(claim: Difference, arm_names: Sequence[str]) -> list[Place]:
     return others
 
 
-def _check_place(place: Place, arm_names: Sequence[str], axes: Axes | None) -> None:
+def _check_place(place: Place, arm_names: Sequence[str], axes: Axes) -> None:
     if place.arm not in arm_names:
         raise unknown("arm", place.arm, arm_names)
     for axis, value in place.point:
         _check_axis(axis, axes)
-        if axes is not None and value not in axes[axis]:
+        if value not in axes[axis]:
             raise unknown(f"value of {axis}", str(value), map(str, axes[axis]))
 
 
-def _check_axis(axis: str, axes: Axes | None) -> None:
+def _check_axis(axis: str, axes: Axes) -> None:
     if axis == "seed":
         raise UserError("seed is no axis: claims are about all seeds")
-    if axes is not None and axis not in axes:
+    if axis not in axes:
         raise unknown("axis", axis, axes)

@@ -15,7 +15,7 @@ from normexp.evidence.claims.claim import (
     check_better,
 )
 from normexp.evidence.claims.fields import Arm, AtEvery, In, Place, Rivals, Target, Text
-from normexp.evidence.verdicts import PAPER
+from normexp.evidence.scales import PAPER
 
 Positive = Annotated[float, Field(gt=0)]
 
@@ -25,8 +25,7 @@ class Value(Measured):
 
     compare: Literal["value"]
     """`value`."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
 
 class Difference(Measured):
@@ -36,8 +35,7 @@ class Difference(Measured):
     """`difference`."""
     than: Rivals
     """The other arm, several, or `the others`."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
     @model_validator(mode="after")
     def _compares_with_each_once(self) -> Difference:
@@ -60,8 +58,7 @@ class Ratio(Measured):
     """`ratio`."""
     than: Arm
     """The other arm."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
     @model_validator(mode="after")
     def _is_above_zero(self) -> Ratio:
@@ -81,8 +78,7 @@ class Interaction(Measured):
     """The other arm."""
     minus: Annotated[list[Arm], Field(min_length=2, max_length=2)]
     """Two arms, whose difference is subtracted."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
     @model_validator(mode="after")
     def _subtracts_a_difference(self) -> Interaction:
@@ -107,8 +103,7 @@ class StepsToTarget(Claim):
     """A number or its text, a list of them, or `best of ARM`."""
     origin: str = ""
     """Where the target comes from."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
     @model_validator(mode="after")
     def _can_be_reached(self) -> StepsToTarget:
@@ -184,8 +179,7 @@ class Trend(Measured):
     """`trend`."""
     axis: str
     """Of the grid."""
-    region: In = Field(alias="in")
-    """The region in which it is said to lie."""
+    region: In
 
 
 class Follows(Measured):

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from normexp.config.schema import refusal
 from normexp.config.text import short_repr
@@ -17,8 +17,9 @@ from normexp.evidence.curves import AxisValue, Point, named_point
 from normexp.evidence.stats import Printed
 
 THE_OTHERS = "the others"
-_AT = re.compile(r"last|best|mean|range|step \d+")
-_AT_EVERY = re.compile(r"last|every|step \d+")
+_NUMBER = r"\d+"
+_AT = f"last|best|mean|range|step {_NUMBER}"
+_AT_EVERY = f"last|every|step {_NUMBER}"
 
 
 @dataclass(frozen=True)
@@ -64,16 +65,15 @@ def _read_target(given: Any) -> Any:
     return _read_place(given) if isinstance(given, Mapping) else given
 
 
-def _read_at(given: str) -> str:
-    if not _AT.fullmatch(given):
-        raise refusal(f"{given!r} is none of last, best, mean, range, step N")
-    return given
+def _one_of(words: str) -> AfterValidator:
+    """Return what refuses a text that a pattern of words, one of them with a number, does not match."""
 
+    def read(given: str) -> str:
+        if not re.fullmatch(words, given):
+            raise refusal(f"{given!r} is none of {words.replace('|', ', ').replace(_NUMBER, 'N')}")
+        return given
 
-def _read_at_every(given: str) -> str:
-    if not _AT_EVERY.fullmatch(given):
-        raise refusal(f"{given!r} is none of last, every, step N")
-    return given
+    return AfterValidator(read)
 
 
 def _read_where(given: Any) -> Any:
@@ -88,10 +88,8 @@ def _read_text(given: str) -> str:
 
 _ARM = {"anyOf": [{"type": "string"}, {"type": "object", "required": ["arm"]}]}
 Text = Annotated[str, AfterValidator(_read_text)]
-At = Annotated[str, AfterValidator(_read_at), WithJsonSchema({"type": "string", "pattern": f"^({_AT.pattern})$"})]
-AtEvery = Annotated[
-    str, AfterValidator(_read_at_every), WithJsonSchema({"type": "string", "pattern": f"^({_AT_EVERY.pattern})$"})
-]
+At = Annotated[str, _one_of(_AT), WithJsonSchema({"type": "string", "pattern": f"^({_AT})$"})]
+AtEvery = Annotated[str, _one_of(_AT_EVERY), WithJsonSchema({"type": "string", "pattern": f"^({_AT_EVERY})$"})]
 Arm = Annotated[Place, BeforeValidator(_read_place), WithJsonSchema(_ARM)]
 Where = Annotated[dict[str, AxisValue], BeforeValidator(_read_where)]
 Rivals = Annotated[
@@ -108,4 +106,5 @@ In = Annotated[
     Region,
     BeforeValidator(read_region),
     WithJsonSchema({"type": ["string", "array"], "description": ALLOWED}),
+    Field(alias="in", description="The region in which it is said to lie."),
 ]

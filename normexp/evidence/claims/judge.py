@@ -20,8 +20,8 @@ from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
 from normexp.evidence.reading import MissingRuns
+from normexp.evidence.scales import PAPER
 from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
-from normexp.evidence.verdicts import PAPER
 
 _TESTS: dict[str, Callable[..., TestResult]] = {
     "value": value,

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import StepsToTarget
 from normexp.evidence.stats import Design
 
 
-def smallest_over_looks(family: Sequence[Claim], design: Design) -> float:
-    """Return the same of a sequential design: the least at any of its looks."""
-    return least_over_looks(partial(smallest_adjusted_p, family), design, design.looks)
+def least_p(of: Callable[[int], float], design: Design | None, n: int) -> float:
+    """Return the least p with n seeds, under a design with its looks in proportion: their shares are the same.
+
+    Args:
+        of: the least p of n seeds that are looked at once.
+    """
+    if design is None:
+        return of(n)
+    return least_over_looks(of, design, [look * n // design.looks[-1] for look in design.looks])
 
 
 def least_over_looks(least: Callable[[int], float], design: Design, looks: Sequence[int]) -> float:

@@ -55,7 +55,7 @@ def target_range(theirs: Runs, ours: Runs, metric: str, larger_is_better: bool) 
     return [float(f"{1 - level if larger_is_better else level:.4g}") for level in levels]
 
 
-def area_between(theirs: Runs, ours: Runs, metric: str, share: float = 1.0) -> dict[str, Any] | None:
+def area_between(theirs: Runs, ours: Runs, metric: str, share: float) -> dict[str, Any] | None:
     """Return the arm's mean over training minus the baseline's: the area between the curves over its length."""
     estimate = paired(
         *({seed: mean_over_training(run, metric) for seed, run in runs.items()} for runs in (ours, theirs))

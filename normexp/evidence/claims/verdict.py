@@ -8,10 +8,9 @@ from typing import Any
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import kind_at
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import Interval, SampleSize
 from normexp.records import plain
-
-SMOKE = "smoke"
 
 
 @dataclass(frozen=True)
@@ -54,10 +53,6 @@ class Verdict:
     details: Mapping[str, Any] = field(default_factory=dict)
     fresh_seeds_in_looks: SampleSize | None = None
 
-    @property
-    def p_holm(self) -> float | None:
-        return self.adjusted.p if self.adjusted else None
-
 
 def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, Any]:
     """Return a judged claim as claims.json has it; a preview (scale smoke) has no verdict."""
@@ -75,7 +70,7 @@ def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, A
         "interval": _ends(verdict.interval),
         "n": verdict.n,
         "p": verdict.p,
-        "p_holm": verdict.p_holm,
+        "p_holm": adjusted.p if adjusted else None,
         "holm_confidence": adjusted.confidence if adjusted else None,
         "holm_interval": _ends(adjusted.interval if adjusted else None),
         "fresh_seeds": {"observed": seeds.observed, "safeguard": seeds.safeguard} if seeds else None,

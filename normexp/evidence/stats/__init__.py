@@ -10,7 +10,6 @@ from normexp.evidence.stats.estimates import PointEstimate as PointEstimate
 from normexp.evidence.stats.estimates import one_sample as one_sample
 from normexp.evidence.stats.estimates import paired as paired
 from normexp.evidence.stats.estimates import paired_differences as paired_differences
-from normexp.evidence.stats.interval import EVERYTHING as EVERYTHING
 from normexp.evidence.stats.interval import Interval as Interval
 from normexp.evidence.stats.last_bits import without_last_bits as without_last_bits
 from normexp.evidence.stats.multiplicity import LEVEL as LEVEL
@@ -27,7 +26,6 @@ from normexp.evidence.stats.sequential import Design as Design
 from normexp.evidence.stats.sign_test import SignTest as SignTest
 from normexp.evidence.stats.speed_up import SpeedUp as SpeedUp
 from normexp.evidence.stats.speed_up import speed_up as speed_up
-from normexp.evidence.stats.steps import NEVER as NEVER
 from normexp.evidence.stats.steps import Steps as Steps
 from normexp.evidence.stats.steps import longest_watched as longest_watched
 from normexp.evidence.stats.steps import steps_to_target as steps_to_target

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 MANY = 1000  # more seeds than anyone will run
 SAFEGUARD = 0.8
+POWER = 0.8  # the probability to decide
 
 
 @dataclass(frozen=True)
@@ -34,15 +35,12 @@ def plan(sd: float, distance: float, n: int, confidence: float = 0.95, other: fl
     return SampleSize(required_sample_size(sd, distance, confidence, other=other), safeguard)
 
 
-def required_sample_size(
-    sd: float, distance: float, confidence: float = 0.95, power: float = 0.8, other: float = math.inf
-) -> int | None:
-    """Return the least number of seeds at which a t-test probably decides; None for more than a thousand.
+def required_sample_size(sd: float, distance: float, confidence: float = 0.95, other: float = math.inf) -> int | None:
+    """Return the least number of seeds at which a t-test decides in 80 % of cases; None for more than a thousand.
 
     Args:
         sd: standard deviation between seeds (of the paired differences, or of the values).
         distance: from the true value to the end of the region that it has to stay clear of, in the same unit.
-        power: probability to decide.
         other: from the true value to the other end of a region that it has to be shown to lie in; inf where there is
             none. In the middle of a margin either end may be what is not cleared.
     Raises: ValueError where sd or distance is negative or NaN.
@@ -53,7 +51,7 @@ def required_sample_size(
 
     def enough_with(n: int) -> bool:
         missed = sum(1 - _power(n, sd, each, confidence) for each in (distance, other))  # at most: both at once, twice
-        return 1 - missed >= power
+        return 1 - missed >= POWER
 
     if distance == 0 or not enough_with(MANY):
         return None

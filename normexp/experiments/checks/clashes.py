@@ -1,4 +1,4 @@
-"""Names in an experiment that would stand for one file, folder or column, or for none: refused before anything runs."""
+"""Names in an experiment that would stand for one file, folder, column or claim, or for none: refused ahead of runs."""
 
 from __future__ import annotations
 
@@ -61,6 +61,12 @@ def check_columns(experiment: Experiment, document: Document) -> None:
         raise document.error(f"published[{twice[1]}] is of the same arm and column", "published", twice[0])
     if twice := _repeated((entry.arm, entry.metric) for entry in experiment.published_only):
         raise document.error(f"published_only[{twice[1]}] is of the same arm and metric", "published_only", twice[0])
+
+
+def check_texts(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for two claims in the same words: what is frozen is found again by them."""
+    if twice := _repeated(claim.text for claim in experiment.claims):
+        raise document.error(f"claims[{twice[1]}] has the same text", "claims", twice[0], "text")
 
 
 def _check_points(document: Document, there: Iterable[Point], *place: str) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import Against, are_numbers
+
+if TYPE_CHECKING:
+    from normexp.experiments.schema import AtScale, ExperimentFile
 
 Place = tuple[str, ...]
 
@@ -35,7 +39,31 @@ def _refuse(
 REPLACED = {"epochs": "steps", "evals_per_epoch": "eval_every"}  # key -> the one that a run takes where both are set
 
 
-def check_length(document: Document, layers: Iterable[tuple[Place, Mapping[str, object]]]) -> None:
+def check_lengths(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:
+    """Raise UserError where steps would replace the epochs that an arm, or what is searched, has at a scale."""
+    for arm in file.arms:
+        layers = [
+            ((*top, *place), given)
+            for top, part in (((), file), (("scales", scale), own))
+            for place, given in (
+                (("common",), part.common),
+                (("arms", arm), part.arms.get(arm, {})),
+                (("grid",), part.grid),
+            )
+        ]
+        _check_length(document, [*layers, *_of_trials(scale, file, own)])
+
+
+def _of_trials(scale: str, file: ExperimentFile, own: AtScale) -> Iterator[tuple[Place, Mapping[str, object]]]:
+    """Yield what trials have over every arm at a scale, and what is searched, each with the place where it stands."""
+    for part in ("common", "search"):
+        if own.select and (given := getattr(own.select, part)):
+            yield ("scales", scale, "select", part), given
+        elif file.select:
+            yield ("select", part), getattr(file.select, part)
+
+
+def _check_length(document: Document, layers: Iterable[tuple[Place, Mapping[str, object]]]) -> None:
     """Raise UserError for epochs beside steps, or laid over them, and for evaluations that are said in two ways so.
 
     Args:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from normexp.config import Config
 from normexp.evidence.claims.estimands import Trend
 from normexp.evidence.reading import step_of
+from normexp.evidence.scales import PAPER, SMOKE
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 
@@ -15,7 +16,7 @@ Place = tuple[str | int, ...]
 
 def check_reach(experiment: Experiment, configs: Sequence[Config], document: Document) -> None:
     """Raise UserError for a step or a trend that is not there; a preview is short on purpose, and shows what it has."""
-    if experiment.scale == "smoke":
+    if experiment.scale == SMOKE:
         return
     last = _last_step(configs)
     for place, spec in _looks(experiment):
@@ -38,7 +39,7 @@ def _looks(experiment: Experiment) -> Iterator[tuple[Place, object]]:
     table = experiment.table
     yield from [] if table.looks else [(("table",), table)]
     yield from ((("table", "columns", i), look) for i, look in enumerate(table.looks))
-    if experiment.scale == "paper":
+    if experiment.scale == PAPER:
         yield from ((("published", i), entry) for i, entry in enumerate(experiment.published))
     yield from ((("figures", i), figure) for i, figure in enumerate(experiment.figures))
     yield from ((("claims", i), claim) for i, claim in enumerate(experiment.claims))

@@ -23,7 +23,7 @@ def judged(experiment: Experiment, measured: Measured) -> list[tuple[Claim, Verd
     return list(zip(claims, judge(claims, measured.curves, experiment.scale, experiment.design), strict=True))
 
 
-def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[Change] = ()) -> list[dict[str, Any]]:
+def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[Change]) -> list[dict[str, Any]]:
     """Return every claim with its verdict and evidence, as claims.json has it.
 
     Args:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from normexp.evidence.claims import NOT_YET
-from normexp.evidence.verdicts import PAPER, published_verdict
+from normexp.evidence.scales import PAPER
+from normexp.evidence.verdicts import published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
 from normexp.report.table import EMPTY, Value

@@ -14,13 +14,14 @@ import pandas as pd
 
 from normexp.evidence.curves import Cell, better_direction, is_share, named_point
 from normexp.evidence.reading import value_at
+from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
-from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
 from normexp.experiments.figures import SELECTION
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
-from normexp.experiments.trials import combinations, points
+from normexp.experiments.trials import choosings, combinations
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
@@ -71,13 +72,12 @@ def _trial_records(experiment: Experiment, results: Path) -> Iterator[Record]:
     select = experiment.select
     assert select is not None
     drawn = read_selection(experiment, results)["tried"] if select.sampler else {}
-    for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
+    for name, choosing in choosings(experiment, results, list(experiment.arms)).items():
         for values in [each["values"] for each in drawn.get(name, [])] if select.sampler else combinations(select):
-            for point in points(select, values, budget(select, 0)):
-                path = run_place(results, experiment, arm, at + point, "select")
-                tuned = named_point((*at, *values.items()))
-                seed = int(dict(point)["seed"])
-                yield Record(RunDirectory(path), path.name, experiment.name, experiment.scale, arm, tuned, seed)
+            tuned = named_point((*choosing.at, *values.items()))
+            for seed, path in zip(select.seeds, choosing.runs(values, budget(select, 0)), strict=True):
+                run = RunDirectory(path)
+                yield Record(run, path.name, experiment.name, experiment.scale, choosing.arm, tuned, seed)
 
 
 def _metric(experiment: Experiment) -> str:
@@ -119,7 +119,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
-        ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == "smoke",
+        ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,
         sentences=(_whose(experiment), TABLE), notes=tuple(notes),
     )  # fmt: skip
 

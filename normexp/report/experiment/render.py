@@ -9,14 +9,15 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell
+from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figures import SELECTION, TARGETS
 from normexp.experiments.freeze import Change, changes_since_frozen
-from normexp.experiments.names import CLAIMS
 from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS
+from normexp.records.names import CLAIMS
 from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.printed import numbers_text
@@ -101,7 +102,7 @@ def write_rendered(content: Rendered, results: Path) -> list[Path]:
         **numbers_text(experiment, results),
         **_files(experiment, content.figures),
     }
-    return [write(results / experiment.name / experiment.scale / name, text) for name, text in contents.items()]
+    return [write(experiment.folder(results) / name, text) for name, text in contents.items()]
 
 
 def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
@@ -177,10 +178,8 @@ def _notes(
 
 
 def _look(entry: Published) -> str:
-    """Return what a published number is about."""
-    if entry.at:
-        return entry.at
-    return f"speed-up over {entry.than}" if entry.than else f"steps to {entry.target}"
+    """Return what a published number is about, as the heads of columns say it."""
+    return f"speed-up over {entry.than}" if entry.than else entry.words
 
 
 def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
@@ -209,7 +208,7 @@ def _figures(
     notes = _short_notes(experiment, measured)
     made: dict[str, Chart | None] = {
         **charts(experiment, measured, notes),
-        TARGETS: over_targets(claims, experiment.title, notes, experiment.scale == "smoke"),
+        TARGETS: over_targets(claims, experiment.title, notes, experiment.scale == SMOKE),
         SELECTION: choice_chart(experiment, measured, results, notes),
     }
     return [drawn(name, chart, style, formats) for name, chart in made.items() if chart is not None]

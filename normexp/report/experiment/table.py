@@ -9,6 +9,7 @@ from normexp.config.options import option
 from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell, is_share
 from normexp.evidence.learned import learned
+from normexp.evidence.scales import PAPER
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.tables import Look, PublishedOnly
 from normexp.experiments.tables import Published as Printed
@@ -144,7 +145,7 @@ def _compared_rows(experiment: Experiment, measured: Measured) -> Iterator[Row]:
         if not any(row.at == usual for row in rows):
             rows.append(Row(cell, usual))
         for row in rows:  # shorter runs do not get to every place
-            if Metric(measured, metric).values(row) or experiment.scale == "paper":
+            if Metric(measured, metric).values(row) or experiment.scale == PAPER:
                 yield row
     yield from (Row(Cell(arm), verdict=REFUSED) for arm in experiment.refused)
     yield from (Row(Cell(entry.arm), "", entry, NOT_RUN) for entry in experiment.published_only)

@@ -11,6 +11,7 @@ import pandas as pd
 
 from normexp.errors import UserError, unknown
 from normexp.evidence.curves import Cell, Curve
+from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment, product
 from normexp.experiments.figure import Figure
 from normexp.records import RunDirectory
@@ -230,7 +231,7 @@ class FigureContext(Generic[Spec]):
             references=tuple(
                 Reference(self._unit(each.axis, metric) * each.at, each.text, each.axis) for each in self.spec.reference
             ),
-            preview=self.experiment.scale == "smoke",
+            preview=self.experiment.scale == SMOKE,
             sentences=(caption, *given.pop("sentences", ())),
             notes=(*self.notes, *self.data_notes),
             **given,

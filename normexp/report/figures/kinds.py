@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
+from normexp.evidence.scales import PAPER
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
@@ -32,7 +33,7 @@ COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a w
 def curves(context: FigureContext[Curves]) -> Chart:
     spec = context.spec
     data, styles = context.evaluations(spec.metric, spec.x), context.styles(list(context.runs))
-    published = spec.published if context.experiment.scale == "paper" else {}
+    published = spec.published if context.experiment.scale == PAPER else {}
     for cell in context.runs:
         if cell.arm in published:
             name, known = context.name(cell), published[cell.arm]

@@ -22,7 +22,7 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
     """
     reports = read_reports(results)
     titles = title_of([each.experiment.title for each in contents])
-    own = [results / each.experiment.name / each.experiment.scale / PAGE for each in contents]
+    own = [each.experiment.folder(results) / PAGE for each in contents]
     if len(contents) == 1 and not everything:
         return [write(own[0], page(contents, reports, titles))]
     title = "normexp: claims about normalization" if everything else titles

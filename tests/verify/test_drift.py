@@ -9,11 +9,11 @@ from in_process import InProcess
 from pandas import concat
 
 from normexp.cli.verbs import main
-from normexp.experiments.verify.drift import MOVED, TOLERANCE, differences, trained_again
-from normexp.experiments.verify.drift_table import read_table
-from normexp.experiments.verify.environments import causes
 from normexp.records import RunDirectory, find_runs
 from normexp.records.files import write_atomically
+from normexp.verify.drift import MOVED, TOLERANCE, differences, trained_again
+from normexp.verify.drift_table import read_table
+from normexp.verify.environments import causes
 
 YAML = Path(__file__).parents[2] / "configs" / "experiment" / "digits_five_schemes.yaml"
 
@@ -145,8 +145,11 @@ def test_numbers_in_a_sentence_are_compared_where_its_words_are_the_same(now, re
     assert found.relative == relative
 
 
-@pytest.mark.parametrize("now", [[], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]])
-def test_what_is_no_number_any_more_has_moved(now):
+@pytest.mark.parametrize(
+    "now",
+    [[], [{"step": "0", "a": "1", "b": "2"}], [{"step": "0", "a": ""}], [{"step": "0", "a": "nan"}], [{"step": "0"}]],
+)
+def test_what_is_no_number_any_more_or_was_none_has_moved(now):
     assert max(each.relative for each in differences([{"step": "0", "a": "1"}], now)) > TOLERANCE
 
 
@@ -201,7 +204,7 @@ def test_a_table_says_why_a_record_was_left_out(recorded, cli, tmp_path):
 )
 def test_what_is_no_table_is_refused_before_anything_is_trained(recorded, cli, monkeypatch, tmp_path, name, expected):
     (tmp_path / "notes.csv").write_text("a,b\n1,2\n")
-    monkeypatch.setattr("normexp.experiments.verify.drift.run", pytest.fail)
+    monkeypatch.setattr("normexp.verify.drift.run", pytest.fail)
     status, stdout, stderr = cli("verify", "drift", "mine.yaml", "scale=smoke", "--csv", tmp_path / name)
     assert (status, stdout) == (2, "")
     assert expected in stderr

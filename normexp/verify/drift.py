@@ -19,13 +19,13 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.options import said_by
 from normexp.config.text import amount, override_text
 from normexp.errors import Unavailable, UserError
-from normexp.experiments.verify.drift_table import add_row, read_table
-from normexp.experiments.verify.environments import causes
-from normexp.experiments.verify.records import OWN_CODE
 from normexp.records import FINISHED, METRICS, TIMING, RunDirectory, find_runs, printable
 from normexp.runs.place import check_data
 from normexp.runs.run import check_complete, check_stale, run
 from normexp.sweeps.prefetch import to_download
+from normexp.verify.drift_table import add_row, read_table
+from normexp.verify.environments import causes
+from normexp.verify.records import OWN_CODE
 
 Say = Callable[[str], None]
 Row = dict[str, str]
@@ -207,7 +207,7 @@ def differences(before: Sequence[Row], now: Sequence[Row]) -> Iterator[Differenc
     """Yield every number that is another one now; other rows or columns count as infinitely far."""
     if len(before) != len(now):
         yield Difference("rows", "the last", str(len(before)), str(len(now)), math.inf)
-    for column in before[0] if before else ():
+    for column in dict.fromkeys(name for row in (*before[:1], *now[:1]) for name in row):
         largest = max((abs(value) for value in _numbers(row.get(column) for row in before)), default=0.0)
         for old, new in zip(before, now, strict=False):
             was, is_now = old.get(column) or "", new.get(column) or ""

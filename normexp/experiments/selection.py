@@ -107,7 +107,8 @@ def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] 
 def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
     """Choose the combination that is best in the mean over its seeds, and record all of them.
 
-    Of several that are equally good, what was chosen before stays; otherwise `ranked` decides.
+    Of several that are equally good, and where none has a score, what was chosen before stays; otherwise `ranked`
+    decides.
     """
     select = experiment.select
     assert select is not None
@@ -116,7 +117,7 @@ def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> 
     for name, choosing in choosings(experiment, results, arms).items():
         tried = [trial for rung in range(rungs(select)) for trial in trials_of(choosing, rung)]
         last = last_rung(tried)
-        recorded = [trial for trial in best(last, select) if trial["values"] == before["chosen"].get(name)]
+        recorded = [trial for trial in best(last, select) or last if trial["values"] == before["chosen"].get(name)]
         order = ranked(last, losses(choosing, last), select)
         before["chosen"][name] = (recorded or order)[0]["values"]
         before["tried"][name] = tried

@@ -172,9 +172,10 @@ def test_of_equals_with_equal_losses_the_smaller_value_is_chosen(experiment, res
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.1}}
 
 
-def test_of_equals_what_was_chosen_before_stays(experiment, results):
+@pytest.mark.parametrize("final", ["0.5", "diverged"])
+def test_of_equals_what_was_chosen_before_stays(experiment, results, final):
     """Otherwise the finished runs of older records would be stale."""
-    fabricate(experiment, results, "With BN", ["0.5"] * 6, losses=[0.8] * 6)
+    fabricate(experiment, results, "With BN", [final] * 6, losses=[0.8] * 6)
     write_choice(experiment, results, ["With BN"])
     path = choice_path(experiment, results)
     record = strict(path)

@@ -10,8 +10,8 @@ from normexp.evidence.scales import PAPER
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import read
 from normexp.records.names import CLAIMS
-from normexp.report.judged import read_report
-from normexp.report.laws import Check, Law, read_laws, seconds_of
+from normexp.report.ledger.judged import read_report
+from normexp.report.ledger.laws import Check, Law, read_laws, seconds_of
 
 HEAD = """\
 # Laws: what theory predicts exactly

@@ -20,7 +20,7 @@ from normexp.experiments.selection import best_two_within_noise, recorded_select
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
 from normexp.records.names import ARCHIVE, CLAIMS
-from normexp.report.judged import read_report
+from normexp.report.ledger.judged import read_report
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"

@@ -6,8 +6,8 @@ from pathlib import Path
 from sources_document import page
 
 from normexp.records import write_atomically
-from normexp.report.judged import read_reports
-from normexp.report.sources import entries
+from normexp.report.ledger.judged import read_reports
+from normexp.report.ledger.sources import entries
 
 ROOT = Path(__file__).resolve().parent.parent
 

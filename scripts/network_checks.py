@@ -18,8 +18,7 @@ from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.fold import Folded, fold
 from normexp.norms.networks.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
-from normexp.norms.networks.neighbours import LAYERS as FOLDABLE
-from normexp.norms.networks.neighbours import pairs, readings
+from normexp.norms.networks.neighbours import PLAIN_LAYERS, pairs, readings
 
 NONLINEAR = {
     "relu", "relu_", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "silu_",
@@ -340,7 +339,7 @@ def of_roundings(model: nn.Module, points: Tensor) -> Tensor:
         bounds.append(of_layer(layer, given[0]))
         return result.clone()  # an activation in place leaves the layer's own output as it is
 
-    hooks = [layer.register_forward_hook(note) for layer in model.modules() if type(layer) in FOLDABLE]
+    hooks = [layer.register_forward_hook(note) for layer in model.modules() if type(layer) in PLAIN_LAYERS]
     with torch.enable_grad():
         outputs = model.requires_grad_()(points)
         each = outputs.flatten().unbind()

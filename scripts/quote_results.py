@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from normexp.records import write_atomically
-from normexp.report.claims import claim_line
-from normexp.report.judged import Judged, read_reports
+from normexp.report.ledger.claims import claim_line
+from normexp.report.ledger.judged import Judged, read_reports
 from normexp.report.links import markdown_links
 
 TOP = Path(__file__).resolve().parent.parent

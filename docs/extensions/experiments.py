@@ -14,8 +14,8 @@ from sphinx.util.docutils import SphinxDirective
 
 from normexp.config import option
 from normexp.experiments.load import load, names
-from normexp.report.claims import claim_line
-from normexp.report.judged import VERDICTS, Report, read_reports
+from normexp.report.ledger.claims import claim_line
+from normexp.report.ledger.judged import VERDICTS, Report, read_reports
 from normexp.report.links import markdown_links
 
 TOP = Path(__file__).resolve().parents[2]

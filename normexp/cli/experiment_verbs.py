@@ -26,14 +26,14 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 
 def claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import ledger
+    from normexp.report.ledger.commands import ledger
 
     print(ledger(arguments.names, plain=arguments.json), end="")
     return 0
 
 
 def laws(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger import laws_page
+    from normexp.report.ledger.commands import laws_page
 
     print(laws_page(arguments.names, plain=arguments.json), end="")
     return 0

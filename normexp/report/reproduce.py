@@ -21,7 +21,7 @@ from normexp.experiments.load import document_of, laws, load, names, read, scale
 from normexp.experiments.reproduce import Reproduction, chosen_arms
 from normexp.records import read_json
 from normexp.records.names import CLAIMS
-from normexp.report.judged import shown_verdict
+from normexp.report.ledger.judged import shown_verdict
 from normexp.report.named import plugins_of, results_of, split
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import take_sharing

@@ -14,7 +14,7 @@ from normexp.errors import UserError, unknown
 from normexp.records.names import CLAIMS
 from normexp.report.formats import FORMATS
 from normexp.report.frame import Frame, frame_of, where
-from normexp.report.judged import read_report
+from normexp.report.ledger.judged import read_report
 from normexp.report.tables import table
 
 if TYPE_CHECKING:

@@ -106,10 +106,10 @@ def test_json_of_claims_is_as_documented(cli):
 
 def test_json_of_all_claims_and_laws_is_as_documented():
     from normexp.records import plain_json
-    from normexp.report.claims import as_json
-    from normexp.report.judged import read_reports
-    from normexp.report.laws import as_json as laws_as_json
-    from normexp.report.laws import read_laws
+    from normexp.report.ledger.claims import as_json
+    from normexp.report.ledger.judged import read_reports
+    from normexp.report.ledger.laws import as_json as laws_as_json
+    from normexp.report.ledger.laws import read_laws
 
     claims = strict(plain_json(as_json(read_reports(TOP / "results"))))
     assert check("claims", claims) == set(SCHEMAS["claims"])

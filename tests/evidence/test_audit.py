@@ -7,8 +7,8 @@ from one_line import one_line_error
 from sources_document import is_from, page, quoted_results, slips
 
 from normexp.evidence.audit import CORRECT, DEPENDS, DOCUMENTS, OWN, ROUNDED, WRONG, audited, counted, judged
-from normexp.report.judged import Report
-from normexp.report.sources import Entry, entries, ranged, summary
+from normexp.report.ledger.judged import Report
+from normexp.report.ledger.sources import Entry, entries, ranged, summary
 
 HEAD = "document,place,quantity,printed,computed,verdict,reading,remark"
 CASES = [

@@ -12,8 +12,8 @@ from laws_document import document
 from normexp.errors import UserError
 from normexp.experiments.load import laws, read
 from normexp.report import reproduce
-from normexp.report.laws import page, read_laws
-from normexp.report.ledger import laws_page
+from normexp.report.ledger.commands import laws_page
+from normexp.report.ledger.laws import page, read_laws
 
 RESULTS = Path(__file__).parents[2] / "results"
 NAME = "law_decay_rate"

@@ -12,10 +12,10 @@ import pytest
 
 from normexp.errors import UserError
 from normexp.records.files import unwritable
-from normexp.report.claims import as_json, as_markdown
 from normexp.report.formats import _harmless, unguarded
-from normexp.report.judged import read_reports
-from normexp.report.ledger import LEDGER, ledger
+from normexp.report.ledger.claims import as_json, as_markdown
+from normexp.report.ledger.commands import LEDGER, ledger
+from normexp.report.ledger.judged import read_reports
 
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def test_a_ledger_that_cannot_be_kept_is_shown(results: Path, monkeypatch: pytes
     def refuse(path: Path, content: str) -> None:
         raise unwritable(path, OSError(errno.EROFS, os.strerror(errno.EROFS)))
 
-    monkeypatch.setattr("normexp.report.ledger.write_atomically", refuse)
+    monkeypatch.setattr("normexp.report.ledger.commands.write_atomically", refuse)
     with caplog.at_level(logging.WARNING, logger="normexp"):
         text = ledger([f"results_dir={results}"])
     assert text.startswith("# Claims")

@@ -14,10 +14,10 @@ from drawn import Made, made
 from fabricated import Fabric
 
 from normexp.evidence.stats import Design
-from normexp.report.claims import as_json, as_markdown
 from normexp.report.experiment.render import render
 from normexp.report.experiment.table import experiment_table
-from normexp.report.judged import read_reports
+from normexp.report.ledger.claims import as_json, as_markdown
+from normexp.report.ledger.judged import read_reports
 from normexp.report.measured import read_measured
 from normexp.report.power import power
 

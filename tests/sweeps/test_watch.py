@@ -98,7 +98,7 @@ def test_what_failed_and_is_tried_again_is_counted_once(results):
     view, worker = SweepView(sweep), SweepWorker(sweep, InProcess(1))
     carry_out(end(next(worker.claims()), "failed", "no memory"), sweep.folder)
     assert (view.snapshot().counts, view.is_ended()) == ({"failed": 1, "held": 0, "free": 0}, True)
-    sweep.retry_failed()
+    sweep.retry_failed(())
     claim = next(worker.claims())
     again = view.snapshot()
     assert (again.counts, again.failures, view.is_ended()) == ({"held": 1, "free": 0}, {}, False)

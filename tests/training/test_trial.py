@@ -29,7 +29,7 @@ def test_a_batch_that_is_large_enough_is_taken_though_few_examples_are_not() -> 
 
 
 def test_a_batch_that_is_too_small_is_refused_with_its_own_size() -> None:
-    with pytest.raises(UserError, match=r"needs more than 50 values per channel, .* input has shape \(40, 100\)$"):
+    with pytest.raises(UserError, match=r"needs more than 50 values per channel .* input has shape \(40, 100\)$"):
         tried("batch_size=40")
 
 

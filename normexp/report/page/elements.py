@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from normexp.report.judged import VERDICTS, shown_verdict
+from normexp.report.ledger.judged import VERDICTS, shown_verdict
 from normexp.report.table import Table, one_line
 
 

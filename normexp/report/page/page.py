@@ -10,7 +10,7 @@ from pathlib import Path
 from normexp import __version__
 from normexp.evidence.claims import KINDS
 from normexp.report.experiment.render import Rendered
-from normexp.report.judged import MEANING_OF_VERDICTS, VERDICTS, Report
+from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Report
 from normexp.report.page import elements as html
 from normexp.report.page.section import Section, section
 

@@ -12,7 +12,7 @@ from normexp.experiments.reproduce import command
 from normexp.report.experiment.render import Rendered
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.styles import LineStyle
-from normexp.report.judged import VERDICTS
+from normexp.report.ledger.judged import VERDICTS
 from normexp.report.page import elements as html
 from normexp.report.page.curves import as_script, viewer_data
 from normexp.report.page.origin import origins

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from normexp.report.experiment.render import Rendered
 from normexp.report.files import write
-from normexp.report.judged import read_reports
+from normexp.report.ledger.judged import read_reports
 from normexp.report.page import PAGE
 from normexp.report.page.page import page
 

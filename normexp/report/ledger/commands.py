@@ -14,11 +14,11 @@ from normexp.experiments.keys import LEDGER as KEYS
 from normexp.experiments.keys import RESULTS
 from normexp.experiments.load import names
 from normexp.records import plain_json, write_atomically
-from normexp.report.claims import as_json, as_markdown
-from normexp.report.judged import EVERY_VERDICT, Report, check_verdict, read_reports, records_alone, with_claims
+from normexp.report.ledger.claims import as_json, as_markdown
+from normexp.report.ledger.judged import EVERY_VERDICT, Report, check_verdict, read_reports, records_alone, with_claims
+from normexp.report.ledger.sources import entries, summary
 from normexp.report.links import markdown_links
 from normexp.report.named import check_there, empty, folder_of, results_of, split
-from normexp.report.sources import entries, summary
 
 LEDGER = "claims.md"
 logger = logging.getLogger("normexp")
@@ -84,8 +84,8 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
     Args:
         words: names of experiments, results_dir=; by default every law.
     """
-    from normexp.report.laws import as_json as laws_as_json
-    from normexp.report.laws import page, read_laws
+    from normexp.report.ledger.laws import as_json as laws_as_json
+    from normexp.report.ledger.laws import page, read_laws
 
     chosen, given = split(words, ("results_dir",))
     results = results_of(given)

@@ -13,7 +13,7 @@ from normexp.evidence.scales import PAPER
 from normexp.experiments.load import laws, read
 from normexp.records import find_runs, printable
 from normexp.records.names import CLAIMS
-from normexp.report.judged import read_report
+from normexp.report.ledger.judged import read_report
 
 WIDTH = 118
 NOT_YET = "not measured"

@@ -552,6 +552,7 @@ def test_own_parts_a_converted_network_has_the_scheme(cli, folder):
     network = normexp.load_model(run_of(cli, "model=my_parts.plain", "norm=layer"), plugins=["my_parts"])
     kinds = {type(module).__name__ for module in network.modules()}
     assert "BatchNorm2d" not in kinds
+    assert type(normexp.norms.LayerNorm().normalization(4)).__name__ in kinds
 
 
 def test_own_parts_a_network_that_takes_the_softmax_itself_is_told(cli, folder):

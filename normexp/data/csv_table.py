@@ -47,7 +47,7 @@ class Table:
 
     Args:
         columns: name -> cells, in the file's order.
-        lines: where in the file each row stands (the header is line 1).
+        lines: where in the file each row begins (the header is line 1).
         decimal: the sign before the decimals of a number.
         sure: whether some number of the file says so.
     """
@@ -260,7 +260,7 @@ def _rows(path: Path, text: str, delimiter: str) -> list[Row]:
     try:
         for cells in reader:
             if len(cells) > 1 or "".join(cells).strip():
-                rows.append((reader.line_num, cells))
+                rows.append((ended + 1, cells))
             ended = reader.line_num
     except csv.Error as error:
         opened = "unexpected end" in str(error)

@@ -264,3 +264,7 @@ def test_table_looks_at_each_different_cell_once(table, monkeypatch: pytest.Monk
         read.column(name), read.remark(name)
     assert read.column("town")[:2].tolist() == ["X", "Y"]
     assert len(looked) < 20
+
+
+def test_a_row_whose_text_has_line_breaks_is_where_it_begins(table):
+    assert table('a,b\n"x\ny",1\n\n2,5\n3,4\n').lines == (2, 5, 6)

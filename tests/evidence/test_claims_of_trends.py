@@ -69,3 +69,8 @@ def test_axis_of_texts_is_in_the_order_of_the_grid() -> None:
 
 def test_arm_that_diverges_at_every_point_is_not_flat() -> None:
     assert said(grid({2: [NAN] * 5, 128: [NAN] * 5}), "flat_in", axis="batch_size", margin=0.01) == "undecided"
+
+
+def test_a_step_back_that_is_significant_by_itself_alone_leaves_the_trend() -> None:
+    back = [v + d for v, d in zip(GOOD, (0.009, 0.001, 0.0085, 0.001, 0.006), strict=True)]  # p = 0.043, one of three
+    assert said(grid({2: BAD, 16: back, 128: GOOD}), "increasing_in", axis="batch_size") == "holds"

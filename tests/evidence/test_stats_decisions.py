@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 
-from normexp.evidence.stats import EquivalenceTest, Interval, RankSumTest, SignTest, TTest, holm, required_sample_size
+from normexp.evidence.stats import (
+    EquivalenceTest,
+    Interval,
+    RankSumTest,
+    SignTest,
+    TTest,
+    holm,
+    plan,
+    required_sample_size,
+)
 
 INF = math.inf
 
@@ -112,3 +121,8 @@ def test_required_sample_size_edges() -> None:
     for bad in ((math.nan, 1.0), (1.0, math.nan), (-1.0, 1.0)):
         with pytest.raises(ValueError, match="negative"):
             required_sample_size(*bad)
+
+
+def test_safeguard_is_as_much_further_from_the_other_end() -> None:
+    less = 0.8888895 / 3  # Student's quantile of 80 % at 8 degrees of freedom, over the root of nine seeds
+    assert plan(1.0, 1.0, 9, other=1.0).safeguard == required_sample_size(1.0, 1 - less, other=1 + less) == 18

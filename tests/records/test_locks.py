@@ -62,6 +62,12 @@ def other_machine(tmp_path: Path, silent: float) -> None:
     os.utime(tmp_path / ".lock", (now - silent, now - silent))
 
 
+def test_what_another_machine_has_taken_meanwhile_is_not_freed(tmp_path, lying):
+    with locked(tmp_path):
+        other_machine(tmp_path, silent=0)
+    assert is_locked(tmp_path)
+
+
 def test_owner_on_another_machine_counts_while_its_heart_beats(tmp_path, lying):
     other_machine(tmp_path, silent=1)
     assert is_locked(tmp_path)

@@ -315,3 +315,15 @@ def test_an_archive_may_have_any_name(machines, tmp_path, cli):
     run = next(iter(find_runs([tmp_path / "both.zip"])))
     assert [each.path for each in find_runs([run.path])] == [run.path]
     assert RunDirectory(run.path).rows("metrics.csv")
+
+
+@pytest.mark.parametrize("order", [("one", "two"), ("two", "one")])
+def test_of_two_unfinished_runs_the_one_that_is_further_counts(tmp_path, order):
+    for place, step in (("one", 3), ("two", 5)):
+        run = RunDirectory(tmp_path / place / "runs" / "open")
+        run.path.mkdir(parents=True)
+        (run.path / "config.yaml").write_text("seed: 0\n_choices_: {}\n_changes_: {}\n")
+        (run.path / "metrics.csv").write_text("step,test/loss\n0,1.0\n")
+        run.write_status("interrupted", step=step, steps=9)
+    merge(*(tmp_path / each for each in order), tmp_path / "three", ())
+    assert RunDirectory(tmp_path / "three" / "runs" / "open").status["step"] == 5

@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from one_line import one_line_error
 
 from normexp.config import compose
-from normexp.errors import UserError
+from normexp.errors import Taken, UserError
 from normexp.records import CurveFile, RunDirectory, files, find_runs, parsing, together_before, write_atomically
 from normexp.records.curve_file import cell, csv_text
+from normexp.records.fences import fenced
 from normexp.records.parsing import yaml_mapping
 
 
@@ -303,3 +304,16 @@ def test_sections_that_were_met_are_not_parsed_again(monkeypatch):
     monkeypatch.setattr(parsing.yaml, "load", lambda text, **how: loaded.append(text) or load(text, **how))
     assert [yaml_mapping(text)["seed"] for text in texts[1:]] == [1, 2, 3, 4]
     assert {text.partition(":")[0] for text in loaded} <= {"seed", "_changes_"}
+
+
+def test_run_that_another_worker_took_over_is_not_moved_aside(tmp_path):
+    run = RunDirectory(tmp_path / "run")
+    run.path.mkdir()
+    (run.path / "status.json").write_text("{")
+
+    def taken() -> None:
+        raise Taken("taken over")
+
+    with fenced(taken), pytest.raises(Taken):
+        run.set_aside()
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]

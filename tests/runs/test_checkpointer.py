@@ -4,6 +4,7 @@ import errno
 import os
 import random
 import shutil
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from normexp.evidence.curves import Made
 from normexp.norms.base import Norm
 from normexp.records import CHECKPOINT, ENVIRONMENT, METRICS, PROBES, TIMING, RunDirectory, read_rows
 from normexp.records.fences import fenced
-from normexp.runs import environment, trainer
+from normexp.runs import checkpointer, environment, trainer
 from normexp.runs.python import load_model
 from normexp.seeding import random_kept
 
@@ -279,3 +280,22 @@ def test_what_python_and_numpy_draw_is_that_of_the_seed_and_is_continued(tmp_pat
         train_until(config, tmp_path / "killed")
     for name in (METRICS, CHECKPOINT):
         assert (tmp_path / "killed" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+
+
+def test_saving_takes_at_most_a_twentieth_of_the_time(monkeypatch):
+    monkeypatch.setattr(checkpointer.time, "monotonic", lambda: 103.0)
+    assert [checkpointer.next_save(began) for began in (103.0, 100.0)] == [113.0, 163.0]
+
+
+def test_recorded_seconds_are_of_training_alone(tmp_path, monkeypatch):
+    write = checkpointer.Checkpointer.save
+    monkeypatch.setattr(checkpointer.Checkpointer, "save", lambda *given: (time.sleep(5), write(*given))[1])
+    assert train_until(compose(TINY), tmp_path, saves={2, 4}).status["seconds"] < 5
+
+
+def test_seconds_that_were_not_saved_are_those_of_the_attempt_that_is_lost(tmp_path):
+    with pytest.raises(Killed):
+        train_until(compose(TINY), tmp_path, dies=4)
+    run = RunDirectory(tmp_path)
+    run.write_status(**{**run.status, "seconds": 1000.0})
+    assert train_until(compose(TINY), tmp_path).status["seconds"] < 500

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.runs import estimate
 from normexp.runs.estimate import Speed, estimate_seconds
+from normexp.training.build import build
 
 SMALL = ["dataset=digits", "model=linear", "threads=1"]
 
@@ -94,3 +96,22 @@ def test_a_build_has_the_length_that_is_estimated():
         components = build(config, Loader().load(config))
         length = length_of(config.values, components.batches.steps_per_epoch)
         assert (components.steps, components.eval_every) == length
+
+
+def test_one_batch_stands_for_all_examples_of_an_evaluation(monkeypatch):
+    config = compose([*SMALL, "steps=3"])
+    components = build(config, Loader().load(config))
+    ticks = itertools.count()
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: float(next(ticks)))
+    monkeypatch.setattr(estimate, "evaluate", lambda *_: None)
+    count = sum(map(len, components.evaluated.values()))
+    assert estimate._evaluation_seconds(components, 10, compiles=False) == 1 + count / 10
+
+
+def test_the_first_steps_are_not_timed(monkeypatch):
+    clock = itertools.accumulate(spent for step in range(12) for spent in (0, 9 if step < estimate.WARM_UP else 1))
+    monkeypatch.setattr(estimate, "fit", lambda *_, **__: itertools.repeat(None))
+    monkeypatch.setattr(estimate, "_with_schedule_at_any_step", lambda given: given)
+    monkeypatch.setattr(estimate, "SECONDS", 1e9)
+    monkeypatch.setattr(estimate.time, "perf_counter", lambda: next(clock))
+    assert estimate._step_seconds(None, compiles=False) == 1

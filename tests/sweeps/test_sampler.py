@@ -164,7 +164,8 @@ def test_a_trial_that_another_process_scored_meanwhile_counts_once(sweep, tmp_pa
 
 def test_the_seed_of_the_sampler_decides_which_trials_there_are(sweep, tmp_path):
     for seed in (0, 1):
-        sweep(str(seed), RATE, "sampler=random", "trials=2", f"sampler_seed={seed}")
+        assert sweep(str(seed), RATE, "sampler=random", "trials=2", f"sampler_seed={seed}")[0] == 0
+    assert len(rates(tmp_path / "0")) == len(rates(tmp_path / "1")) == 2
     assert rates(tmp_path / "0").isdisjoint(rates(tmp_path / "1"))
 
 

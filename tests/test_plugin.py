@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from normexp.norms.kernels.own_schemes import OLD_HOOKS
+from normexp.norms.own.contract import OLD_HOOKS
 
 DOCS = Path(__file__).parents[1] / "docs" / "own_scheme.md"
 TINY = ["model=mlp", "model.widths=[6]", "steps=2", "batch_size=16", "dataset.subset=64", "threads=1", "--quiet"]

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import torch
 
-from normexp.norms.kernels.threads import threads_kept
+from normexp.torch_modes import threads_kept
 
 T = TypeVar("T")
 Key = TypeVar("Key")

@@ -28,12 +28,12 @@ from normexp.diagnosis.shapes import last_input, of_shapes, too_few
 from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers, places_of
 from normexp.diagnosis.weights import is_half, noticed_in, of_weights, weights
 from normexp.errors import UserError, first_line, kind_and_line
-from normexp.norms.kernels.precision import gradients_and_full_precision
 from normexp.norms.networks.trial import left_as_found
 from normexp.norms.networks.whole import check_network
 from normexp.probes.base import training_mode
 from normexp.probes.equilibrium import equilibrium_angle
 from normexp.records.waiting import Waiting
+from normexp.torch_modes import gradients_and_full_precision
 
 NEVER_CALLED = "no call comes here; one of its forward() and reading its numbers are not seen"
 NO_GRADIENTS = "it is called under torch.no_grad(), so a forward that differentiates needs torch.enable_grad()"

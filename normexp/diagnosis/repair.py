@@ -18,9 +18,9 @@ from normexp.errors import UserError
 from normexp.norms.convert import WAY_OUT, convert
 from normexp.norms.group import GroupNorm
 from normexp.norms.kernels.grouped import GroupedNorm, largest_divisor
-from normexp.norms.kernels.precision import gradients_and_full_precision
 from normexp.norms.networks.trial import left_as_found
 from normexp.records.waiting import Waiting
+from normexp.torch_modes import gradients_and_full_precision
 
 CHANNELS = 16  # of a group, at least, where a layer has so many
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.kernels.own_hooks import is_of_scheme as is_of_scheme
-from normexp.norms.kernels.own_schemes import check_hooks, hold_to_contract
 from normexp.norms.options import check_options, one_of
+from normexp.norms.own.contract import check_hooks, hold_to_contract
+from normexp.norms.own.hooks import is_of_scheme as is_of_scheme
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.
 # `sum`: all that enters a nonlinearity at once. `memory`: an LSTM's c on its way into tanh. `rnn`, `lstm`, `gru`: what

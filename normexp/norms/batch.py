@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
 from normexp.norms.kernels.batched import AnyRankBatchNorm, batch_norm, by_deviation, check_batch
-from normexp.norms.kernels.population import ESTIMATES, estimate
+from normexp.norms.networks.population import ESTIMATES, estimate
 from normexp.norms.options import one_of, positive, share
 
 

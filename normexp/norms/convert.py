@@ -6,10 +6,10 @@ from torch import nn
 
 from normexp.errors import did_you_mean, nearest
 from normexp.norms.base import Norm
-from normexp.norms.kernels.precision import made_on_cpu
 from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
 from normexp.norms.networks.whole import check_network
+from normexp.torch_modes import made_on_cpu
 
 WAY_OUT = "strict=False leaves what cannot be converted"
 

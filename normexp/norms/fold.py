@@ -10,7 +10,6 @@ from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
 from normexp.norms.base import Rows, num_outputs
-from normexp.norms.kernels.precision import made_on_cpu
 from normexp.norms.networks.absorption import absorb, absorb_behind
 from normexp.norms.networks.channel_maps import affine_map, is_map_of_tokens
 from normexp.norms.networks.dataflow import copied
@@ -19,6 +18,7 @@ from normexp.norms.networks.neighbours import PLAIN_LAYERS, only_called, pairs, 
 from normexp.norms.networks.replacement import swap
 from normexp.norms.networks.trial import watched
 from normexp.norms.networks.whole import check_network
+from normexp.torch_modes import made_on_cpu
 
 
 @fx.wrap

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import STATES, Norm, Site, Step, TimeStep
 from normexp.norms.kernels.batched import AlwaysBatchNorm, AnyRankBatchNorm, check_batch
-from normexp.norms.kernels.population import EXAMPLES, estimate
+from normexp.norms.networks.population import EXAMPLES, estimate
 from normexp.norms.options import one_of, positive, share
 
 ROUNDING = 1e-6  # a standard deviation this far below the size of the values is their rounding error

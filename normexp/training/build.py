@@ -22,7 +22,7 @@ from normexp.errors import Unavailable, UserError, first_line
 from normexp.models.init.base import Init
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import Norm
-from normexp.norms.kernels.own_hooks import hooks_drawn
+from normexp.norms.own.hooks import hooks_drawn
 from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large

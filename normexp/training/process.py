@@ -22,9 +22,8 @@ import torch
 from torch.optim import Optimizer
 from torch.optim import optimizer as _torch
 
-from normexp.norms.kernels.precision import gradients_and_full_precision, made_on_cpu
-from normexp.norms.kernels.threads import threads_kept
 from normexp.seeding import random_kept
+from normexp.torch_modes import gradients_and_full_precision, made_on_cpu, threads_kept
 from normexp.training.cores import settings_wanted
 
 T = TypeVar("T")

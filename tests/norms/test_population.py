@@ -6,7 +6,7 @@ from torch import nn
 
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
-from normexp.norms.kernels.population import BATCH, EXAMPLES
+from normexp.norms.networks.population import BATCH, EXAMPLES
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
 from normexp.norms.spectral import SpectralNorm
 from normexp.norms.stack import Stack

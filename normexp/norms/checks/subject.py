@@ -12,8 +12,8 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm, free_weight, weight_layers
-from normexp.norms.kernels.threads import threads_kept
 from normexp.seeding import random_kept, seed_all
+from normexp.torch_modes import threads_kept
 
 INPUTS, UNITS, BATCH = 24, 128, 96  # 32 groups hold 4 units each: two standardized ones would be constants
 TINY = 1e-30  # an eps that changes no digit of a float64 variance near 1

@@ -9,7 +9,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from normexp.errors import UserError, did_you_mean, nearest
-from normexp.norms.kernels.own_hooks import making
+from normexp.norms.own.hooks import making
 
 if TYPE_CHECKING:
     from normexp.norms.base import Norm

@@ -1,4 +1,4 @@
-"""The modes of torch in which a network is trained or looked at, whatever the caller is inside of."""
+"""The modes of torch in which a network is trained or looked at, whatever the caller has set or is inside of."""
 
 from __future__ import annotations
 
@@ -25,3 +25,13 @@ def made_on_cpu() -> Iterator[None]:
         if torch.get_default_device().type != "cpu":  # this mode costs time in every call of torch
             stack.enter_context(torch.device("cpu"))
         yield
+
+
+@contextmanager
+def threads_kept() -> Iterator[None]:
+    """Put back, at the end, the number of torch's threads, which is the process's."""
+    threads = torch.get_num_threads()
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

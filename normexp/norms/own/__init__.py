@@ -1,0 +1,1 @@
+"""Schemes of the user's own: what holds them to the contract, and what their hooks make."""

@@ -19,6 +19,7 @@ from normexp.norms.convert import convert
 from normexp.norms.fold import Folded, fold
 from normexp.norms.networks.modules import LAYERS, NORMS, is_identity, is_nonlinearity, width
 from normexp.norms.networks.neighbours import PLAIN_LAYERS, pairs, readings
+from normexp.norms.networks.trial import hooked
 
 NONLINEAR = {
     "relu", "relu_", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "elu", "elu_", "gelu", "silu", "silu_",
@@ -257,10 +258,8 @@ def has_nonlinearity(module: nn.Module) -> bool:
 def call(model: nn.Module, points: Tensor) -> tuple[Tensor, int, int]:
     """Return the outputs, how many nonlinear units were called, and how many of the scheme's own."""
     counted = Counted(model)
-    with counted:
+    with hooked(counted.handles), counted:
         outputs = model(points)
-    for handle in counted.handles:
-        handle.remove()
     return outputs, counted.units, counted.brought
 
 
@@ -339,12 +338,10 @@ def of_roundings(model: nn.Module, points: Tensor) -> Tensor:
         bounds.append(of_layer(layer, given[0]))
         return result.clone()  # an activation in place leaves the layer's own output as it is
 
-    hooks = [layer.register_forward_hook(note) for layer in model.modules() if type(layer) in PLAIN_LAYERS]
-    with torch.enable_grad():
+    hooks = (layer.register_forward_hook(note) for layer in model.modules() if type(layer) in PLAIN_LAYERS)
+    with torch.enable_grad(), hooked(hooks):
         outputs = model.requires_grad_()(points)
         each = outputs.flatten().unbind()
-    for hook in hooks:
-        hook.remove()
     worst = []
     for output in each:
         gradients = torch.autograd.grad(output, made, retain_graph=True, materialize_grads=True)
@@ -359,9 +356,8 @@ def through(model: nn.Module, first: str, last: str, points: Tensor) -> tuple[Te
         model.get_submodule(first).register_forward_pre_hook(lambda _, given: seen.append(given[0].clone())),
         model.get_submodule(last).register_forward_hook(lambda _, given, made: seen.append(made.clone())),
     )
-    model(points)
-    for hook in hooks:
-        hook.remove()
+    with hooked(hooks):
+        model(points)
     given, made = seen
     return given, made
 

@@ -139,14 +139,14 @@ MUTATIONS: dict[str, list[Mutation]] = {
     ),
     "instance": of(
         "instance.py",
-        ("one group of all channels", "(num_features, num_features, eps", "(1, num_features, eps"),
+        ("one group of all channels", "(num_features, num_features, self.eps", "(1, num_features, self.eps"),
         ("eps is not the one given", "num_features, self.eps, self.affine)", "num_features, self.eps**2, self.affine)"),
         ("affine=false is ignored", "self.eps, self.affine)", "self.eps, True)"),
         ("the layer's bias is kept", "cancels_bias = True", "cancels_bias = False"),
     )
     + of(
         "kernels/grouped.py",
-        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
+        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == num_groups:", "if False:"),
     )
     + of(
         "kernels/by_sample.py",
@@ -163,7 +163,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return F.group_norm(x.contiguous(), groups, weight, bias, eps)",
         ),
         ("a limit that does not divide", "if number % d == 0", "if number % d <= 1"),
-        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
+        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == num_groups:", "if False:"),
     )
     + of(
         "group.py",
@@ -555,7 +555,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "def nonlinearity(self, fn: nn.Module) -> nn.Module:\n        return nn.Identity()",
             "def nonlinearity(self, fn: nn.Module) -> nn.Module:\n        return fn",
         ),
-        ("a single value per group is taken", "if x.shape[1] * num_positions(x) == self.num_groups:", "if False:"),
+        ("a single value per group is taken", "check_groups(x, self.num_groups)", "pass"),
         (
             "an output layer gets a gate",
             "def linear_normalization(self, num_features: int) -> nn.Module:\n        return nn.Identity()",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Sequence
 
 from torch import nn
@@ -79,14 +78,11 @@ def _leaves_output(network: nn.Module, norm: Norm) -> bool:
 
 def _options(name: str, input_shape: Sequence[int]) -> dict[str, object]:
     """Return what this network's constructor needs: the image size, or no auxiliary heads."""
-    from torchvision import models
-
     if name.startswith("vit_"):
         return {"image_size": input_shape[1]}
     if name in ("googlenet", "inception_v3"):
         return {"aux_logits": False, "init_weights": True}
-    signature = inspect.signature(models.get_model_builder(name))
-    return {"dropout": 0.0} if "dropout" in signature.parameters else {}
+    return {}
 
 
 def _fit_channels(network: nn.Module, channels: int) -> None:

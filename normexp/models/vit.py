@@ -11,7 +11,7 @@ from normexp.models.output import output_layer
 from normexp.models.placements.base import Placement
 from normexp.models.placements.pre import Pre
 from normexp.models.transformer.trunk import Sizes, Transformer, draw
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, weight_layers
 
 PRE = Pre()
 
@@ -76,5 +76,6 @@ class ViT(Transformer):
         return self.outputs(self.output(read.mean(1) if self.own is None else read[:, 0]))
 
     def tables(self) -> Iterator[Tensor]:
-        if isinstance(self.output, nn.Linear):
-            yield self.output.weight
+        (layer,) = weight_layers(self.output)
+        if isinstance(layer.weight, nn.Parameter):
+            yield layer.weight

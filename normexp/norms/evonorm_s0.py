@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
-from normexp.norms.kernels.grouped import largest_divisor
+from normexp.norms.kernels.grouped import check_groups, largest_divisor
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.loops import Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
@@ -60,11 +60,7 @@ class GatedGroup(PerChannel):
         return recomputed(function, gradient, x, self.v, *self.affine)
 
     def check(self, x: Tensor) -> None:
-        if x.shape[1] * num_positions(x) == self.num_groups:
-            raise ValueError(
-                f"normalization over {self.num_groups} groups needs more than one value per group, "
-                f"input has shape {tuple(x.shape)}"
-            )
+        check_groups(x, self.num_groups)
 
     def factors(self, x: Tensor, moments: Small, v: Tensor, weight: Tensor, bias: Tensor) -> Small:
         mean, rstd = of_groups(moments, self.num_groups, self.eps)
@@ -74,7 +70,7 @@ class GatedGroup(PerChannel):
         self, x: Tensor, sums: Small, v: Tensor, scale: Tensor, bias: Tensor, weight: Tensor, mean: Tensor, rstd: Tensor
     ) -> tuple[Small, Small]:
         slope, bent, total = sums
-        through = by_deviation(slope * weight, rstd, x, self.num_groups)
+        through = way_of_deviation(slope * weight, rstd, x, self.num_groups)
         return (v, scale, through, mean), ((bent * scale).sum(0), (slope * rstd).sum(0), total.sum(0))
 
 
@@ -95,7 +91,7 @@ def gate_gradient(
     slope = position_sum(product * gate)
     bent = torch.ops.aten.sigmoid_backward(product, gate)
     grad_v = (position_sum(bent * x) * scale).sum(0)
-    through = by_deviation(slope * weight, rstd, x, num_groups)
+    through = way_of_deviation(slope * weight, rstd, x, num_groups)
     grad_x = gate.mul_(grad).add_(bent.mul_(by_channel)).mul_(over_positions(scale, x))
     grad_x.add_(multiply_add(x, through, -through * mean))
     return grad_x, grad_v, (slope * rstd).sum(0), channel_sum(grad)
@@ -113,7 +109,7 @@ def of_groups(statistics: Small, num_groups: int, eps: float) -> tuple[Tensor, T
     return mean.repeat_interleave(size, 1), (var + eps).rsqrt().repeat_interleave(size, 1)
 
 
-def by_deviation(slope: Tensor, rstd: Tensor, x: Tensor, num_groups: int) -> Tensor:
+def way_of_deviation(slope: Tensor, rstd: Tensor, x: Tensor, num_groups: int) -> Tensor:
     """Return the gradient of x by way of its group's deviation, as a multiple of x - mean: (N, C)."""
     size = x.shape[1] // num_groups
     through = slope.unflatten(1, (num_groups, size)).sum(2).repeat_interleave(size, 1) * rstd**3

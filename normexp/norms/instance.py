@@ -11,13 +11,6 @@ from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.options import positive
 
 
-class MapNorm(GroupedNorm):
-    """Group normalization with one group per channel: the same formula as nn.InstanceNorm2d, and x's memory format."""
-
-    def __init__(self, num_features: int, eps: float, affine: bool) -> None:
-        super().__init__(num_features, num_features, eps, affine)
-
-
 @dataclass(frozen=True, kw_only=True)
 class InstanceNorm(Norm):
     """Mean and variance of each channel of each sample over its positions.
@@ -39,4 +32,4 @@ class InstanceNorm(Norm):
     cancels_bias = True
 
     def normalization(self, num_features: int) -> nn.Module:
-        return MapNorm(num_features, self.eps, self.affine)
+        return GroupedNorm(num_features, num_features, self.eps, self.affine)

@@ -68,6 +68,9 @@ class Stack(Norm):
             self.weights.linear_normalization(num_features), self.activations.linear_normalization(num_features)
         )
 
+    def sequence(self, num_features: int) -> nn.Module:
+        return in_order(self.weights.sequence(num_features), self.activations.sequence(num_features))
+
     def nonlinearity(self, fn: nn.Module) -> nn.Module:
         return self.activations.nonlinearity(self.weights.nonlinearity(fn))
 

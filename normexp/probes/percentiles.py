@@ -19,7 +19,7 @@ class Percentiles(Probe):
     """Percentiles, over examples and positions, of the input to one unit of every nonlinearity.
 
     Args:
-        unit: index of the unit or channel (modulo the layer's width).
+        unit: index of the unit or channel, along dimension 1 (modulo its size): of tokens (N, T, C) a position.
         at: the percentiles.
         count: number of test examples, the same at every evaluation.
 

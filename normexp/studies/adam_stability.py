@@ -41,6 +41,8 @@ class AdamStability(Study):
         examples: whose loss the sharpness is of, dropout and noise included.
         iterations: of the power method.
 
+    Raises: UserError for an optimizer without beta1, and for one with weight decay.
+
     Source: Cohen et al. 2022, arXiv:2207.14484, section 3 (the limit); Salimans & Kingma 2016, their released code
     (the order of the update).
     """
@@ -55,6 +57,10 @@ class AdamStability(Study):
         if context.config.choices["optim"] != "adam":
             raise UserError(
                 f"study=adam_stability: optim={context.config.choices['optim']} has no beta1; use optim=adam"
+            )
+        if decay := context.config["optim"]["weight_decay"]:
+            raise UserError(
+                f"study=adam_stability: optim.weight_decay={decay:g}: the Adam of the formula has none; use 0"
             )
         trained = context.components
         losses = torch.stack([update.loss for update in fit(trained, stop=self.before)])

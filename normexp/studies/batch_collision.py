@@ -41,6 +41,8 @@ class BatchCollision(Study):
         rounds: pairs of random divisions per batch size.
         features: of the constructed samples.
         training: normalize as in training, by the batch; false normalizes as in evaluation.
+
+    Raises: UserError for a data set without classes, and for a batch that is larger than the test split.
     """
 
     sizes: tuple[int, ...] = (2, 4, 8, 16, 32, 64, 128, 256)
@@ -51,6 +53,8 @@ class BatchCollision(Study):
     def measure(self, context: StudyContext) -> Outcome:
         if context.data.task != "classification":
             raise UserError(f"study=batch_collision: dataset={context.config.choices['dataset']} has no classes")
+        if max(self.sizes) > (test := len(context.data.test)):
+            raise UserError(f"study.sizes={list(self.sizes)}: the test split has {test} examples; give no larger batch")
         norm = without_eps(build_norm(context.config)).normalization(self.features).double().train(self.training)
         components = trained(context)
         components.model.train(self.training)

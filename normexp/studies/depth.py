@@ -57,7 +57,8 @@ class Depth(Study):
     def measure(self, context: StudyContext) -> Outcome:
         norm, name = build_norm(context.config), activation_name(context.config)
         if depends_on_batch(norm, training=True):
-            raise UserError(f"study=depth needs a scheme that treats examples one by one, unlike norm={_norm(context)}")
+            given = context.config.choices["norm"]
+            raise UserError(f"study=depth needs a scheme that treats examples one by one, unlike norm={given}")
         source = generator(context.seed, "depth")
         size = (self.examples, self.width)
         x, t = (torch.randn(size, dtype=torch.float64, generator=source) for _ in range(2))
@@ -126,7 +127,3 @@ def singular_values_number(row: Row) -> Number:
         remark="The root mean square is 1.21. The values themselves spread from near 0 to twice that with Gaussian "
         "weights; with orthogonal ones they are 0 (unit off) or 1/c1 = 1.71 (unit on).",
     )
-
-
-def _norm(context: StudyContext) -> str:
-    return context.config.choices["norm"]

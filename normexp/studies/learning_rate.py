@@ -52,6 +52,8 @@ class LearningRate(Study):
     margin: float = 0.1
 
     def measure(self, context: StudyContext) -> Outcome:
+        if self.low >= self.high:
+            raise UserError(f"study.low={self.low:g}: must be below study.high={self.high:g}")
         _check(context)
         trials = Trials(context)
         largest = bisected(lambda rate: trials.is_stable(rate, self.trial), self.low, self.high, self.bisections)

@@ -45,6 +45,8 @@ class NormPlacement(Study):
         sequences: in the batch, of standard normal embeddings; targets are random among `classes`.
         every: measure every layer at the reference depth.
 
+    Raises: UserError for a scheme that does nothing to tokens. norm=none, which has no scheme, is a control.
+
     Source: Xiong et al. 2020, arXiv:2002.04745; derived above.
     """
 
@@ -63,6 +65,11 @@ class NormPlacement(Study):
         if self.width % HEADS:
             raise UserError(f"study.width={self.width}: is not divisible by the {HEADS} heads of a layer")
         norm = build_norm(context.config)
+        if type(norm) is not Norm and isinstance(norm.sequence(self.width), nn.Identity):
+            raise UserError(
+                f"study=norm_placement norm={context.config.choices['norm']}: the law does not apply: it leaves tokens "
+                "as they are; use norm=layer, or norm=none for a control"
+            )
         if self.every:
             found = self._gradients(norm, context.seed, self.reference)
             return Outcome([{"step": layer, "gradient": size, "relative": size / found[-1], "formula": math.nan,
@@ -85,7 +92,7 @@ class NormPlacement(Study):
         for layer in layers:
             x = layer(x)
         if self.placement == "pre":
-            x = norm.normalization(self.width)(x.flatten(0, 1))
+            x = norm.sequence(self.width)(x)
         head = torch.randn(self.classes, self.width, generator=generator(seed, "head")) / math.sqrt(self.width)
         weights = [layer.second.weight for layer in (layers[-1:] if last else layers)]
         found = torch.autograd.grad(F.cross_entropy(x.reshape(-1, self.width) @ head.T, y), weights)
@@ -110,7 +117,7 @@ class TransformerLayer(nn.Module):
         return x
 
     def _normalize(self, x: Tensor) -> Tensor:
-        out: Tensor = self.norm.normalization(x.shape[-1])(x.flatten(0, 1)).view_as(x)
+        out: Tensor = self.norm.sequence(x.shape[-1])(x)
         return out
 
     def _attend(self, x: Tensor) -> Tensor:

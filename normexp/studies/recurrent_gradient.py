@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import torch
@@ -13,6 +12,7 @@ from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.unroll import pack, starting, unroll
 from normexp.seeding import seeded
 from normexp.studies.base import Outcome, Row, Study, StudyContext
+from normexp.studies.logarithms import log10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class RecurrentGradient(Study):
             states = unroll(model.cell, sequences, starting(model.cell, sequences))
         loss = context.components.task.loss(model.output(states[-1]), y)
         gradients = torch.autograd.grad(loss, states)
-        last = log_norm(gradients[-1])
+        last = log10(float(gradients[-1].norm()))
         steps = range(len(states), 0, -self.every)
         return Outcome([row(t, states[t - 1], gradients[t - 1], last) for t in reversed(steps)])
 
@@ -54,18 +54,14 @@ def row(t: int, state: Tensor, gradient: Tensor, last: float) -> Row:
     Args:
         last: the logarithm of the gradient's norm at the last step.
     """
+    norm = float(gradient.norm())
     return {
         "step": t,
-        "gradient_norm": float(gradient.norm()),
-        "log_gradient_norm": log_norm(gradient),
-        "decades_lost": last - log_norm(gradient),
+        "gradient_norm": norm,
+        "log_gradient_norm": log10(norm),
+        "decades_lost": last - log10(norm),
         "derivative": float((1 - state.detach().square()).mean()),
     }
-
-
-def log_norm(gradient: Tensor) -> float:
-    norm = float(gradient.norm())
-    return math.log10(norm) if norm > 0 else -math.inf
 
 
 def _recurrent(context: StudyContext) -> LSTMClassifier:

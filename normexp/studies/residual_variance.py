@@ -23,8 +23,8 @@ WAY_OUT = "use norm=batch, norm=none with study.growth=geometric, or measure a c
 class ResidualVariance(Study):
     """Mean square of the stream x(l+1) = x(l) + gain W f(N(x(l) / size(l))), by block, with f = ReLU; float64.
 
-    Rows are at l = 1, 2, 4, ... and at the top. `log10_square` is the logarithm of the stream's mean square, `square`
-    itself where it is below 1e300.
+    Rows are at l = 1, 2, 4, ... and at the top. `log10_square` is the logarithm of the stream's mean square
+    `square`. A `formula` above 1e308 is infinite, `log10_formula` is not.
 
     Derived: W has mean 0 and is independent of what it multiplies, so squares add. With batch norm in the branch
     E f(N(x))^2 = 1/2 exactly (every channel's square is 1 over the batch and its sign is symmetric); He weights of

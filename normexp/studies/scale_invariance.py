@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.norms.checks.batch_dependence import depends_on_batch
 from normexp.norms.checks.subject import Subject, distance, make_subject, settle
@@ -40,6 +41,8 @@ class ScaleInvariance(Study):
     The layer is that of `normexp check`: 24 inputs, 128 units, 96 examples, float64, training mode, running
     estimates settled. The table `factors` has the largest changes at every c, in the order of the factors.
 
+    Raises: UserError for fewer than two different factors.
+
     Source: Ioffe & Szegedy 2015, arXiv:1502.03167, section 3.3: BN(a W u) = BN(W u), dBN(a W u)/d(a W) =
     1/a dBN(W u)/dW, dBN(a W u)/du = dBN(W u)/du.
     """
@@ -48,6 +51,8 @@ class ScaleInvariance(Study):
     exact: bool = True
 
     def measure(self, context: StudyContext) -> Outcome:
+        if len(set(self.factors)) < 2:
+            raise UserError(f"study.factors={list(self.factors)}: an exponent needs two different factors")
         norm = build_norm(context.config)
         with seeded(context.seed, "scale invariance"):
             subject = make_subject(norm, exact=self.exact)

@@ -14,7 +14,7 @@ from normexp.training.task import Task
 def updates(model: nn.Module, task: Task, x: Tensor, y: Tensor, size: int) -> Iterator[Tensor]:
     """Yield, for every batch of `size` examples, minus the loss's gradient for the first layer's weights.
 
-    Shapes: x (N, ...), y (N, ...) -> (units, inputs). The network is in evaluation mode and is not changed.
+    Shapes: x (N, ...), y (N, ...) -> (units, inputs). The network is left in evaluation mode, otherwise as it was.
 
     Raises: UserError where the first layer with weights is not fully connected.
     """

@@ -36,11 +36,22 @@ def losses(name: str, work: tuple[str, ...]) -> Side:
 
 @pytest.mark.parametrize("name", [name for name in ABOUT if name not in ("normexp", "plain_gpt")])
 def test_bench_side_trains_what_normexp_trains(name):
-    if name in NEEDS and not importlib.util.find_spec(NEEDS[name]):
-        pytest.skip(f"needs {NEEDS[name]}")
+    skip_unless_there(name)
     if name == "script_2":
         pytest.skip("the same as script_0 in other processes")
     assert deviation(losses(name, IMAGES), losses("normexp", IMAGES)) < TOLERANCE
+
+
+def skip_unless_there(name: str) -> None:
+    if name in NEEDS and not importlib.util.find_spec(NEEDS[name]):
+        pytest.skip(f"needs {NEEDS[name]}")
+
+
+@pytest.mark.parametrize("name", ["script_0", "resident", "hand_written", "lightning", "skorch"])
+def test_bench_side_clips_gradients_where_normexp_does(name):
+    skip_unless_there(name)
+    clipped = (*IMAGES, "clip_norm=0.1")
+    assert deviation(losses(name, clipped), losses("normexp", clipped)) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["resident", "hand_written"])

@@ -14,7 +14,9 @@ from normexp.errors import UserError
 from normexp.models.gpt import GPT
 from normexp.models.placements.base import Site, layers_of
 from normexp.models.placements.mix import Mix
-from normexp.norms.base import free_weight, weight_layers
+from normexp.models.placements.ngpt import NGPT
+from normexp.models.vit import ViT
+from normexp.norms.base import Norm, free_weight, weight_layers
 from normexp.seeding import seeded
 from normexp.training.build import build_model, build_norm, named_norm
 
@@ -222,6 +224,14 @@ def test_ngpt_keeps_its_weights_on_the_sphere_in_training():
     lengths = components.model.tokens.weight.norm(dim=1)
     torch.testing.assert_close(lengths, torch.ones_like(lengths))
     assert all(map(math.isfinite, losses))
+
+
+@pytest.mark.parametrize("normalized", [False, True])
+def test_ngpt_keeps_the_output_layer_of_images_on_the_sphere(normalized):
+    model = ViT((1, 8, 8), KINDS, Norm(), NGPT(), layers=1, width=8, heads=2, normalize_output=normalized)
+    model.begin()
+    (layer,) = weight_layers(model.output)
+    torch.testing.assert_close(layer.weight.norm(dim=1), torch.ones(KINDS))
 
 
 REFUSED = {

@@ -1,14 +1,18 @@
 """`norm=stack`: any two schemes from the command line."""
 
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+import torch
 import yaml
 from one_line import assert_refused
+from torch import nn
 
 from normexp.config import compose, options
 from normexp.errors import UserError
+from normexp.norms.base import Norm
 from normexp.norms.group import GroupNorm
 from normexp.norms.stack import Stack
 from normexp.norms.weight_standard import WeightStandardization
@@ -31,6 +35,21 @@ def test_stack_takes_a_placement_for_the_whole():
 def test_stack_takes_every_scheme_as_a_part(part, name):
     norm = build_norm(compose(["norm=stack", f"norm.{part}={name}"]))
     assert getattr(norm, part) == named_norm(name)
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnTokens(Norm):
+    """A scheme of somebody's own that has a form on tokens alone."""
+
+    def sequence(self, num_features):
+        return nn.Softmax(-1)
+
+
+def test_stack_does_to_tokens_what_its_parts_do():
+    x, rms = torch.randn(2, 3, 4), named_norm("rms")
+    for first, second in ((OnTokens(), rms), (rms, OnTokens())):
+        found = Stack(weights=first, activations=second).sequence(4)(x)
+        assert torch.equal(found, second.sequence(4)(first.sequence(4)(x)))
 
 
 def test_stack_records_its_parts():

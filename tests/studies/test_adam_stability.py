@@ -152,3 +152,9 @@ def test_beta1_alone_changes(monkeypatch):
 def test_study_refuses_an_optimizer_without_beta1():
     with pytest.raises(UserError, match="no beta1"):
         AdamStability().measure(StudyContext(compose(["study=adam_stability"])))
+
+
+def test_study_refuses_weight_decay():
+    study, decayed = AdamStability(before=5, after=5, examples=10, iterations=1), "optim.weight_decay=0.1"
+    with pytest.raises(UserError, match=r"optim\.weight_decay=0\.1: the Adam of the formula has none; use 0"):
+        study.measure(StudyContext(compose([*DIGITS, decayed])))

@@ -97,3 +97,10 @@ def test_what_does_not_see_the_batch_never_collides(overrides):
 def test_regression_is_refused():
     with pytest.raises(UserError, match="dataset=house_prices has no classes"):
         measured("dataset=house_prices")
+
+
+def test_a_batch_above_the_test_split_is_refused_before_the_training(monkeypatch):
+    monkeypatch.setattr("normexp.studies.batch_collision.trained", lambda _: pytest.fail("it trained"))
+    message = r"study\.sizes=\[2, 361\]: the test split has 360 examples; give no larger batch"
+    with pytest.raises(UserError, match=message):
+        measured("study.sizes=[2,361]")

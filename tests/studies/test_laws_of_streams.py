@@ -115,6 +115,14 @@ def test_a_transformer_layer_wants_a_width_that_its_heads_divide():
         measured("study=norm_placement", "norm=layer", "study.width=30", "study.layers=[1]", "study.reference=1")
 
 
+@pytest.mark.parametrize("norm", ["weight", "spectral_penalty", "evonorm_s0"])
+def test_a_net_without_a_norm_on_its_tokens_is_no_place_for_the_law(norm):
+    small = ("study=norm_placement", "study.layers=[1]", "study.reference=1", "study.width=8")
+    with pytest.raises(UserError, match=f"study=norm_placement norm={norm}: the law does not apply"):
+        measured(*small, f"norm={norm}")
+    assert measured(*small, "norm=none").rows
+
+
 def test_a_scaled_embedding_is_in_the_formula_of_the_stream():
     network = (
         "dataset=text",

@@ -72,3 +72,9 @@ def test_population_estimates_are_made_before_every_evaluation():
     assert moved
     assert all(each.num_batches_tracked == 1 for each in model.modules() if hasattr(each, "num_batches_tracked"))
     assert curve[0] == 2
+
+
+@pytest.mark.parametrize("low", [1.0, 0.001])
+def test_rates_are_bisected_upwards(low):
+    with pytest.raises(UserError, match=rf"study\.low={low:g}: must be below study\.high=0\.001"):
+        LearningRate(low=low, high=0.001).measure(setup())

@@ -11,7 +11,7 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.seeding import seeded
 from normexp.studies.base import StudyContext
-from normexp.studies.recurrent_gradient import RecurrentGradient
+from normexp.studies.recurrent_gradient import RecurrentGradient, row
 
 BASE = ["dataset=copy", "dataset.items=3", "dataset.delay=8", "dataset.examples=120", "dataset.validation=20"]
 BASE += ["dataset.test=20", "inputs=none", "model=lstm_classifier", "model.hidden=7", "batch_size=20", "threads=1"]
@@ -108,10 +108,10 @@ def test_noise_on_the_initial_state_follows_the_seed():
         assert column(RecurrentGradient(), "gradient_norm", noisy) == first
 
 
-def test_a_gradient_of_zero_has_no_logarithm():
-    from normexp.studies.recurrent_gradient import log_norm
-
-    assert log_norm(torch.zeros(2, 2)) == -math.inf
+def test_a_gradient_of_zero_has_no_logarithm_and_one_that_is_no_number_has_not_vanished():
+    state = torch.zeros(2, 2)
+    assert row(1, state, state, 0.0)["log_gradient_norm"] == -math.inf
+    assert math.isnan(row(1, state, state / 0, 0.0)["log_gradient_norm"])
 
 
 @pytest.mark.parametrize(

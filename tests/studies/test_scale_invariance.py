@@ -3,6 +3,7 @@
 import pytest
 
 from normexp.config import compose
+from normexp.errors import UserError
 from normexp.studies.base import StudyContext
 from normexp.studies.scale_invariance import ScaleInvariance
 
@@ -40,3 +41,9 @@ def test_what_the_slides_say_of_batch_norm_and_normprop():
     assert [number.agrees for number in measured("batch").numbers] == [True, True]
     assert [number.agrees for number in measured("normprop").numbers] == [True, False]
     assert measured("layer").numbers == []
+
+
+@pytest.mark.parametrize("factors", [(2.0,), (1.0,), (3.0, 3.0)])
+def test_one_factor_gives_no_exponent(factors):
+    with pytest.raises(UserError, match="an exponent needs two different factors"):
+        measured("batch", ScaleInvariance(factors=factors))

@@ -48,6 +48,7 @@ def train(work: Work) -> Train:
         trainer = lightning.Trainer(
             accelerator="cpu",
             precision="bf16-mixed" if work.bf16 else "32-true",
+            gradient_clip_val=work.clip_norm,
             max_steps=count,
             logger=CSVLogger(folder),
             enable_checkpointing=False,

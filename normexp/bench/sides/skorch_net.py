@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import islice
 
-import torch
 from torch import Tensor, nn
 
 from normexp.bench.sides.resident import batches
@@ -13,6 +12,7 @@ from normexp.bench.work import Train, Work
 
 def train(work: Work) -> Train:
     from skorch import NeuralNet
+    from skorch.callbacks import GradientNormClipping
 
     class Net(NeuralNet):
         def initialize_optimizer(self, triggered_directly: object = None) -> Net:
@@ -20,12 +20,13 @@ def train(work: Work) -> Train:
             return self
 
         def train_step_single(self, batch: tuple[Tensor, Tensor], **options: object) -> dict[str, Tensor]:
-            with torch.autocast("cpu", torch.bfloat16, enabled=work.bf16):
+            with work.autocast():
                 step: dict[str, Tensor] = super().train_step_single(batch, **options)
             return step
 
     criterion = nn.CrossEntropyLoss if work.data.task == "classification" else nn.MSELoss
-    net = Net(work.model(), criterion=criterion, train_split=None, callbacks__print_log=None)
+    clipping = [] if work.clip_norm is None else [("clip", GradientNormClipping(work.clip_norm))]
+    net = Net(work.model(), criterion=criterion, train_split=None, callbacks=clipping, callbacks__print_log=None)
     net.initialize()
     source = batches(work)
 

@@ -48,8 +48,8 @@ class NGPT(Placement):
     Queries and keys of a head are brought to unit length and multiplied by a learned number a feature (from 1), their
     products by sqrt(C / heads); what enters the feed-forward's nonlinearity is multiplied by one (from sqrt(C)), the
     outputs by one each (from 1). All these are stored so that Adam moves them at the pace of the paper. Every weight
-    has unit length along the stream's dimension, from the start and after every update. The scheme normalizes nothing
-    itself: `norm=none`. To be trained without weight decay.
+    of a branch, the embedding of tokens and the output layer have unit length along the stream's dimension, from the
+    start and after every update. The scheme normalizes nothing itself: `norm=none`. To be trained without weight decay.
 
     Args:
         rate: a at the start.

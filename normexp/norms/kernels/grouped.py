@@ -26,6 +26,15 @@ def largest_divisor(number: int, limit: int) -> int:
     return next(d for d in range(min(number, limit), 0, -1) if number % d == 0)
 
 
+def check_groups(x: Tensor, num_groups: int) -> None:
+    """Raise ValueError if a group of x: (N, C, *) holds a single value, whose variance says nothing."""
+    if x.shape[1] * num_positions(x) == num_groups:
+        raise ValueError(
+            f"normalization over {num_groups} groups needs more than one value per group, "
+            f"input has shape {tuple(x.shape)}"
+        )
+
+
 class GroupedNorm(nn.GroupNorm):
     """Normalize x: (N, C, *) over groups of channels of one sample; `weight` and `bias` have shape (C,).
 
@@ -36,11 +45,7 @@ class GroupedNorm(nn.GroupNorm):
     gains_from_compile = "vectors"  # on maps torch's kernel takes a sixth of the time
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.shape[1] * num_positions(x) == self.num_groups:
-            raise ValueError(
-                f"normalization over {self.num_groups} groups needs more than one value per group, "
-                f"input has shape {tuple(x.shape)}"
-            )
+        check_groups(x, self.num_groups)
         return group_norm(x, self.num_groups, self.weight, self.bias, self.eps)
 
 

@@ -6,7 +6,7 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from normexp.config.text import shortened, shown
@@ -19,23 +19,31 @@ def check_annotated(name: str, target: Callable[..., Any], given: Mapping[str, A
     Annotations of plain data count (`int`, `float | None`, `list[int]`, `Literal["a", "b"]`), as JSON would be read
     into them: an integer may stand for a float. Any other is the code's own to check.
     """
-    for key, parameter in inspect.signature(target).parameters.items():
-        due = _resolved(parameter.annotation, target)
-        if key in given and not _fits(given[key], due):
-            allowed = inspect.formatannotation(due).replace("typing.", "")
-            raise UserError(f"{name}: {key}={shortened(shown(given[key]))}: must be {allowed}")
+    for key, due in _misfits(target, given):
+        raise UserError(_refusal(name, key, given[key], due))
 
 
 def check_texts(group: str, name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raise UserError for a number where a parameter takes texts alone: a file that is called 2024, say."""
-    for key, parameter in inspect.signature(target).parameters.items():
-        value, due = given.get(key), _resolved(parameter.annotation, target)
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and not _fits(value, due) and _fits(str(value), due):
-            allowed = inspect.formatannotation(due).replace("typing.", "")
+    for key, due in _misfits(target, given):
+        value = given[key]
+        if isinstance(value, int | float) and not isinstance(value, bool) and _fits(str(value), due):
             typed = shlex.quote(f'{group}.{key}="{value}"')
-            told = f"a text that looks like a number has quotes: {typed}"
-            raise UserError(f"{name}: {key}={shortened(shown(value))}: must be {allowed}; {told}")
+            refusal = _refusal(name, key, value, due)
+            raise UserError(f"{refusal}; a text that looks like a number has quotes: {typed}")
+
+
+def _misfits(target: Callable[..., Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the parameters whose value is not what their annotation says, each with that."""
+    for key, parameter in inspect.signature(target).parameters.items():
+        due = _resolved(parameter.annotation, target)
+        if key in given and not _fits(given[key], due):
+            yield key, due
+
+
+def _refusal(name: str, key: str, value: Any, due: Any) -> str:
+    allowed = inspect.formatannotation(due).replace("typing.", "")
+    return f"{name}: {key}={shortened(shown(value))}: must be {allowed}"
 
 
 def _resolved(annotation: Any, target: Callable[..., Any]) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from normexp.config.options import groups, option, options, root, usual_options
+from normexp.config.options import groups, options, usual_and_allowed, usual_options
 from normexp.config.overrides import may_vary, plain_value
 from normexp.config.text import check_digits, shortened
 from normexp.errors import UserError, did_you_mean
@@ -53,14 +53,10 @@ def _instead(key: str) -> str:
 def _several(override: Override) -> str:
     """Say how several values are given: as a list where the key takes one and they are written out, else in a sweep."""
     key, _, typed = (override.input_line or "").partition("=")
-    group, _, rest = key.partition(".")
-    trees = [option(group, name) for name in options(group)] if group in groups() else [root()]
-    rest = rest or key
-    written_out = getattr(override.value(), "simple_form", False)
+    written_out, found = getattr(override.value(), "simple_form", False), usual_and_allowed(key)
 
     def takes(kind: type, word: str) -> bool:
-        rules = (tree.get("_allowed_", {}).get(rest, "") for tree in trees)
-        return any(isinstance(tree.get(rest), kind) for tree in trees) or any(word in rule for rule in rules)
+        return any(isinstance(usual, kind) or word in allowed for usual, allowed in found)
 
     if written_out and takes(list, "list of"):
         return did_you_mean(f"'{key}=[{shortened(typed)}]'")

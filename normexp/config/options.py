@@ -77,6 +77,13 @@ def options_with(group: str, key: str) -> list[str]:
     return [name for name in options(group) if key in keys_of(option(group, name))]
 
 
+def usual_and_allowed(key: str) -> list[tuple[Any, str]]:
+    """Return the usual value of a whole key and what it may be (empty: anything), in each option that has it."""
+    group, _, name = key.partition(".")
+    trees = [option(group, each) for each in options_with(group, name)] if group in groups() else [root()]
+    return [(tree.get(name or key), tree.get("_allowed_", {}).get(name or key, "")) for tree in trees]
+
+
 def without_descriptions(tree: object) -> Any:
     """Return a copy of the tree that holds no description keys."""
     if not isinstance(tree, dict):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.allowed import from_on
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.options import groups, keys_by_word, option, options, options_with, root
+from normexp.config.options import groups, keys_by_word, options, root, usual_and_allowed
 from normexp.config.text import check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError, did_you_mean
 
@@ -225,9 +225,7 @@ def _readable(key: str, value: str) -> str:
     if key in groups():
         named = re.match(r"\w+", value)
         return did_you_mean(f"{key}={named[0]}") if named and named[0] in options(key) else _USUAL
-    group, _, rest = key.partition(".")
-    trees = [option(group, name) for name in options_with(group, rest)] if group in groups() else [root()]
-    usual = [tree.get(rest or key) for tree in trees]
+    usual = [each for each, _ in usual_and_allowed(key)]
     if any(isinstance(each, list) for each in usual):
         numbers = [item for item in re.split(r"[\s,;()\[\]{}]+", value) if item]
         listed = numbers and all(re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", item) for item in numbers)

@@ -93,7 +93,7 @@ def read_laws(results: Path, names: Sequence[str] = ()) -> list[Law]:
 
 def _law(name: str, results: Path) -> Law:
     experiment = read(name, PAPER)
-    law, folder = experiment.law, results / name / PAPER
+    law, folder = experiment.law, experiment.folder(results)
     path = folder / CLAIMS
     judged = read_report(path).claims if path.exists() else ()
     return Law(

@@ -40,6 +40,14 @@ def test_spread_of_what_is_too_small_to_square_is_not_0() -> None:
     assert standard_deviation([1e-200, 3e-200]) == pytest.approx(2**0.5 * 1e-200, rel=1e-12)
 
 
+@pytest.mark.parametrize("exponent", [1015, 520, -480, -1000])
+def test_the_unit_of_large_and_small_values_moves_no_digit(exponent: int) -> None:
+    values = [0.3, 0.7, 1.1, 123.7 / 7]
+    scaled = [math.ldexp(value, exponent) for value in values]
+    assert mean(scaled) == math.ldexp(mean(values), exponent)
+    assert standard_deviation(scaled) == math.ldexp(standard_deviation(values), exponent)
+
+
 def test_a_nan_is_never_skipped() -> None:
     assert math.isnan(mean([1.0, math.nan]))
     assert math.isnan(standard_deviation([1.0, math.nan, 2.0]))

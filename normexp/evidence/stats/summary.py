@@ -30,9 +30,13 @@ def standard_deviation(values: Sequence[float]) -> float:
 
 
 def unit_of_squares(values: Iterable[float]) -> float:
-    """Return what to divide values by before they are squared: 1 unless the squares would overflow, or underflow."""
+    """Return what to divide values by before they are squared: 1 unless the squares would overflow, or underflow.
+
+    It is a power of two, so that dividing by it and multiplying with it again moves no digit.
+    """
     largest = max(map(abs, values))
-    return largest if 0 < largest < 1e-140 or 1e153 < largest < math.inf else 1.0
+    extreme = 0 < largest < 1e-140 or 1e153 < largest < math.inf
+    return math.ldexp(1.0, math.frexp(largest)[1] - 1) if extreme else 1.0
 
 
 def median(values: Iterable[float], larger_is_better: bool = False) -> float:

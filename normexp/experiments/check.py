@@ -27,7 +27,7 @@ from normexp.experiments.checks.clashes import (
 )
 from normexp.experiments.checks.composed import check_refused, composed
 from normexp.experiments.checks.in_vain import (
-    check_logarithms_of_figures,
+    check_axes_of_names,
     check_replaced,
     check_seeds_of_figures,
     check_unread,
@@ -142,7 +142,7 @@ def _check_figures(
     check_seeds_of_figures(experiment, document)
     for i, figure in enumerate(experiment.figures):
         check_named(f"{document.at('figures', i)} {figure.name!r}", figure, experiment.arms, axes, known)
-    check_logarithms_of_figures(experiment, document)
+    check_axes_of_names(experiment, document)
 
 
 def _probed(experiment: Experiment, configs: Sequence[Config]) -> list[str]:

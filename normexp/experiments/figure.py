@@ -104,6 +104,12 @@ class Figure(Drawing):
     limits: Windows = {}
     reference: list[Reference] = []
 
+    def along(self) -> dict[str, list[str]]:
+        """Return the axes that the keys with ends and lines give some of."""
+        windows = {"limits": self.limits, "zoom": getattr(self, "zoom", {})}
+        ends = {key: [axis for window in given.values() for axis in window] for key, given in windows.items()}
+        return {**ends, "reference": [each.axis for each in self.reference]}
+
     @model_validator(mode="after")
     def _pairs(self) -> Figure:
         for window in (*self.limits.values(), *getattr(self, "zoom", {}).values()):
@@ -115,9 +121,7 @@ class Figure(Drawing):
     @model_validator(mode="after")
     def _along_numbers(self) -> Figure:
         """Refuse ends of an axis, and lines at its values, where it has names: nothing would show them."""
-        given = {"limits": [axis for window in self.limits.values() for axis in window]}
-        given["reference"] = [each.axis for each in self.reference]
-        for key, axes in given.items():
+        for key, axes in self.along().items():
             for axis in axes:
                 if axis not in self.numbered:
                     raise refusal(f"has no place on {axis} here; allowed: {', '.join(self.numbered) or 'none'}", key)

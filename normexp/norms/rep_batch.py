@@ -60,7 +60,8 @@ class ProgressiveBatchNorm(ReparametrizedBatchNorm):
 
     def forward(self, input: Tensor) -> Tensor:
         layer = group_norm(input, 1, self.layer_weight, self.layer_bias, self.eps)
-        part = self.steps_left.to(self.layer_weight.dtype) / self.layer_steps
+        dtype = torch.promote_types(self.layer_weight.dtype, torch.float32)  # float16 ends at 65,504 steps
+        part = self.steps_left.to(dtype) / self.layer_steps
         return (part * layer + (1 - part) * super().forward(input)).to(input.dtype)
 
     @torch.no_grad()

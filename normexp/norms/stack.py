@@ -69,6 +69,8 @@ class Stack(Norm):
         )
 
     def sequence(self, num_features: int) -> nn.Module:
+        if all(type(part).sequence is Norm.sequence for part in (self.weights, self.activations)):
+            return super().sequence(num_features)  # rows are made of the tokens once
         return in_order(self.weights.sequence(num_features), self.activations.sequence(num_features))
 
     def nonlinearity(self, fn: nn.Module) -> nn.Module:

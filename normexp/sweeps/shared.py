@@ -130,10 +130,9 @@ class SharedSweep:
         """Return what tells a cell apart."""
         return self.names[self.plan["cells"][number][0]]
 
-    def cause(self, number: int) -> str:
-        """Return why a cell failed; nothing where that is not known."""
-        state = self.states(number // BLOCK)[number]
-        return self.folder.read(f"{claim_name(number, state.generation)}.failed") or ""
+    def cause(self, cell: int, generation: int) -> str:
+        """Return why a cell failed at one of its claims; nothing where that is not known."""
+        return self.folder.read(f"{claim_name(cell, generation)}.failed") or ""
 
     def retry_failed(self, lost: Collection[int]) -> int:
         """Open the cells that failed to whoever wants to try again, and those that are lost; return how many.

@@ -105,7 +105,8 @@ class SweepView:
         self.observer = Observer(3 * sweep.pace.heartbeat)
         self.ended: dict[int, str] = {}  # cell -> how it ended
         self._open = list(sweep.blocks)
-        self._causes: dict[int, str] = {}
+        self._generations: dict[int, int] = {}  # cell -> of its newest claim
+        self._causes: dict[tuple[int, int], str] = {}  # (cell, generation) -> why it failed
 
     def snapshot(self) -> Snapshot:
         """Look now."""
@@ -121,15 +122,23 @@ class SweepView:
         counts["free"] = len(self.sweep) - len(self.ended) - held
         workers = list(self._workers())
         abandoned = not self.is_ended() and all(worker.silent for worker in workers)
-        return Snapshot(counts, workers, self._failures(), abandoned=abandoned)
+        failures = {self.sweep.name(cell): cause for cell, cause in self.causes().items()}
+        return Snapshot(counts, workers, failures, abandoned=abandoned)
+
+    def causes(self) -> dict[int, str]:
+        """Return why each cell failed that had failed when it was last looked at."""
+        failed = [(cell, self._generations[cell]) for cell, end in self.ended.items() if end == "failed"]
+        self._causes |= {claim: self.sweep.cause(*claim) for claim in failed if claim not in self._causes}
+        return {cell: self._causes[cell, generation] for cell, generation in failed}
 
     def _note(self, states: Mapping[int, CellState]) -> None:
         """Note which cells have ended; one that failed may have been opened again."""
         for cell, state in states.items():
+            self._generations[cell] = state.generation
             if state.end:
                 self.ended[cell] = state.end
-            elif self.ended.pop(cell, None):
-                self._causes.pop(cell, None)
+            else:
+                self.ended.pop(cell, None)
 
     @property
     def title(self) -> str:
@@ -142,11 +151,6 @@ class SweepView:
     def directory(self, cell: str) -> RunDirectory:
         """Return the run directory of a cell that a worker names."""
         return RunDirectory(self.sweep.results / cell)
-
-    def _failures(self) -> dict[str, str]:
-        failed = [cell for cell, end in self.ended.items() if end == "failed"]
-        self._causes |= {cell: self.sweep.cause(cell) for cell in failed if cell not in self._causes}
-        return {self.sweep.name(cell): self._causes[cell] for cell in failed}
 
     def is_ended(self) -> bool:
         return len(self.ended) == len(self.sweep)

@@ -14,20 +14,16 @@ from normexp.sweeps.shared import SharedSweep, is_shared_sweep
 
 def overview(path: str | Path) -> str:
     """Return one line of counts and one line for every run that is not finished."""
-    unseen: list[str] = []
-    found = summary(path, unseen)
+    found = summary(path)
     counts = ", ".join(f"{count} {name}" for name, count in found["counts"].items())
     lines = [f"{amount(found['runs'], 'run')}: {counts}"]
     lines += [f"  {run['state']:11} {run['path']}  {run['detail']}" for run in found["unfinished"]]
-    return "\n".join([*lines, *(f"  not looked into: {line}" for line in unseen)]) + "\n"
+    return "\n".join([*lines, *(f"  not looked into: {line}" for line in found["not_looked_into"])]) + "\n"
 
 
-def summary(path: str | Path, unseen: list[str] | None = None) -> dict[str, Any]:
-    """Return the number of runs, how many are in each state, and those that are not finished, as plain data.
-
-    Args:
-        unseen: collects a line on each folder that is not looked into.
-    """
+def summary(path: str | Path) -> dict[str, Any]:
+    """Return the number of runs, how many are in each state, and what is not finished or not looked into, as data."""
+    unseen: list[str] = []
     states = [(run, *state(run)) for run in _runs(Path(path), unseen)]
     counts = Counter(name for _, name, _ in states)
     unfinished = [
@@ -36,10 +32,10 @@ def summary(path: str | Path, unseen: list[str] | None = None) -> dict[str, Any]
         if name not in FINISHED
     ]
     ordered = {name: counts[name] for name in (*STATUSES, "stopped", DAMAGED, UNREADABLE) if counts[name]}
-    return {"runs": len(states), "counts": ordered, "unfinished": unfinished}
+    return {"runs": len(states), "counts": ordered, "unfinished": unfinished, "not_looked_into": unseen}
 
 
-def _runs(path: Path, unseen: list[str] | None) -> list[RunDirectory]:
+def _runs(path: Path, unseen: list[str]) -> list[RunDirectory]:
     """Return the runs at or below a path; of a shared sweep those that have begun."""
     if not is_shared_sweep(path):
         return find_runs([path], unseen=unseen)

@@ -170,7 +170,7 @@ def follow(sweep: SharedSweep, engine: Executor, stops: bool, workers: Sequence[
             left = "stopped, and what was running is saved" if stops else "left; its workers go on"
             raise Interrupted(f"{left}; the same command {'continues' if stops else 'attaches again'}")
         engine.stop()  # of those that wait for others there is nothing left to save
-    causes = {cell: sweep.cause(cell) for cell, status in view.ended.items() if status == "failed"}
+    causes = view.causes()
     ended = {sweep.directory(cell): (status, causes.get(cell, "")) for cell, status in view.ended.items()}
     return ended | _left(sweep, engine, view)
 

@@ -41,11 +41,13 @@ def views_of(path: Path) -> list[View]:
 
 
 def _runs_at(path: Path) -> RunsView:
+    unseen: list[str] = []
     try:
-        find_runs([path])
+        find_runs([path], unseen=unseen)
     except UserError as error:
         raise UserError(f"{error}; nor a sweep") from None
-    return RunsView(printable(path), lambda: find_runs([path]))
+    title = "; not looked into: ".join([printable(path), *unseen])
+    return RunsView(title, lambda: find_runs([path]))
 
 
 def watch(path: Path) -> int:

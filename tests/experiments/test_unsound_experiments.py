@@ -248,13 +248,23 @@ UNSOUND = {
         change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),
         "figures[0].seed: 77 is no seed of the grid; allowed: 0, 1",
     ),
-    "figure with the logarithm of names": (
-        lambda data: data.update(
-            grid={"seed": [0, 1], "model.activation": ["relu", "tanh"]},
-            figures=[{"name": "a", "kind": "against", "metric": "test/loss", "axis": "model.activation", "log": ["x"]}],
-        ),
-        "figures[0].log: x: axis model.activation has values that are no numbers",
-    ),
+    **{
+        f"figure with {key} along names": (
+            lambda data, key=key, given=given: data.update(
+                grid={"seed": [0, 1], "model.activation": ["relu", "tanh"]},
+                figures=[
+                    {"name": "a", "kind": "against", "metric": "test/loss", "axis": "model.activation", key: given}
+                ],
+            ),
+            f"figures[0].{key}: x: axis model.activation has values that are no numbers",
+        )
+        for key, given in {
+            "log": ["x"],
+            "limits": {"cpu": {"x": [0, 1]}},
+            "zoom": {"cpu": {"x": [0, 1]}},
+            "reference": [{"at": 0.5, "text": "half", "axis": "x"}],
+        }.items()
+    },
     "published in no column": (
         change("table", to={"columns": [{"metric": "test/accuracy", "at": "best"}]}),
         "published[0]: no column of the table is read off there",

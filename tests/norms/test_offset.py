@@ -52,7 +52,9 @@ def test_channels_last_is_accurate_at_an_offset(kind, offset):
 @pytest.mark.parametrize("kind", SCHEMES)
 def test_many_rows_are_accurate_at_an_offset(kind, offset):
     norm = GhostBatchNorm(chunk_size=2**12) if kind == "ghost" else SCHEMES[kind]
-    check(kind, norm, batch(offset, side=8).movedim(1, -1).reshape(-1, 2).contiguous(), offset)
+    rows = batch(offset, side=8).movedim(1, -1).reshape(-1, 2).contiguous()
+    check(kind, norm, rows, offset)
+    check(kind, norm, rows[..., None, None], offset)  # maps of one position
 
 
 def check(kind: str, norm: Norm, x: torch.Tensor, offset: float) -> None:

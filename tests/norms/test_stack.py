@@ -52,6 +52,11 @@ def test_stack_does_to_tokens_what_its_parts_do():
         assert torch.equal(found, second.sequence(4)(first.sequence(4)(x)))
 
 
+def test_stack_of_our_own_schemes_makes_rows_of_tokens_once():
+    module = Stack(weights=named_norm("batch"), activations=named_norm("rms")).sequence(4)
+    assert {name.rpartition(".")[0] for name, _ in module.named_parameters()} == {"module.0", "module.1"}
+
+
 def test_stack_records_its_parts():
     config = compose(WS_GN)
     assert config.changes == {

@@ -92,6 +92,12 @@ def test_rep_batch_comes_by_way_of_layer_normalization():
     assert RepBatchNorm().step_hook(nn.Sequential(plain)) is None
 
 
+def test_rep_batch_of_half_precision_counts_more_steps_than_it_can_hold():
+    scheme = RepBatchNorm(layer_steps=70_000)  # float16 ends at 65,504
+    module, exact = scheme.normalization(64), scheme.normalization(64)
+    torch.testing.assert_close(module.half()(X.half()), exact(X.float()).half(), rtol=1e-2, atol=1e-2)
+
+
 def test_rep_batch_is_folded_only_once_layer_normalization_is_gone():
     scheme = RepBatchNorm(layer_steps=1)
     model = nn.Sequential(scheme.sequence(4), nn.Linear(4, 3)).double()

@@ -60,7 +60,10 @@ def test_linked_folder_is_named_not_skipped_in_silence(cli, tmp_path):
     (tmp_path / "here" / "more").symlink_to(tmp_path / "disk")
     status, stdout, _ = cli("status", tmp_path / "here")
     assert (status, stdout.splitlines()[0]) == (0, "1 run: 1 done")
-    assert f"  not looked into: {tmp_path}/here/more: links are not followed" in stdout
+    unseen = f"{tmp_path}/here/more: links are not followed"
+    assert f"  not looked into: {unseen}" in stdout
+    (line,) = json.loads(cli("status", tmp_path / "here", "--json")[1])["not_looked_into"]
+    assert line.startswith(unseen)
 
 
 def test_status_running_run_whose_process_is_gone_is_stopped(tmp_path):

@@ -104,6 +104,9 @@ def test_what_failed_and_is_tried_again_is_counted_once(results):
     assert (again.counts, again.failures, view.is_ended()) == ({"held": 1, "free": 0}, {}, False)
     carry_out(end(claim, "failed", "no space"), sweep.folder)
     assert list(view.snapshot().failures.values()) == ["no space"]
+    sweep.retry_failed(())
+    carry_out(end(next(worker.claims()), "failed", "no disk"), sweep.folder)  # and no look in between
+    assert list(view.snapshot().failures.values()) == ["no disk"]
 
 
 def test_watch_on_a_terminal_is_a_bar_and_a_table(results):
@@ -180,10 +183,11 @@ def test_a_shared_sweep_is_looked_at_once_without_watch(cli, results):
     sweep = shared(results, "seed=0,1")
     nobody = "  nobody works on it; the command that began it continues it\n"
     assert cli("status", sweep.path) == (0, f"{sweep.path}: 2 runs: 2 waiting; 0 workers\n{nobody}", "")
-    assert json.loads(cli("status", sweep.path, "--json")[1]) == {"runs": 0, "counts": {}, "unfinished": []}
+    nothing = {"runs": 0, "counts": {}, "unfinished": [], "not_looked_into": []}
+    assert json.loads(cli("status", sweep.path, "--json")[1]) == nothing
     SweepWorker(sweep, InProcess(1)).serve()
     assert cli("status", sweep.path) == (0, f"{sweep.path}: 2 runs: 2 done\n", "")
-    assert json.loads(cli("status", sweep.path, "--json")[1]) == {"runs": 2, "counts": {"done": 2}, "unfinished": []}
+    assert json.loads(cli("status", sweep.path, "--json")[1]) == {**nothing, "runs": 2, "counts": {"done": 2}}
 
 
 def test_watch_of_a_shared_sweep_without_workers_says_so(results):
@@ -241,6 +245,13 @@ def test_watch_of_any_folder_of_runs_ends_when_none_is_running(tmp_path):
         assert not view.is_ended()
     assert looked(tmp_path) == [f"{tmp_path}: 2 runs: 2 stopped"]
     assert watch(tmp_path) == 0
+
+
+def test_watch_names_the_folder_that_it_does_not_look_into(tmp_path):
+    begun(tmp_path / "here" / "a", 2).write_status("done", step=10, steps=10, seconds=1.0)
+    (tmp_path / "here" / "more").symlink_to(tmp_path)
+    (view,) = views_of(tmp_path / "here")
+    assert "/here; not looked into: " in text(view, view.snapshot())[0]
 
 
 # --- Curves. ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from normexp.experiments.document import Document
@@ -88,11 +88,15 @@ def check_unread(experiment: Experiment, document: Document) -> None:
             raise document.error("no column of the table is read off there, so nothing shows it", "published", i)
 
 
-def check_logarithms_of_figures(experiment: Experiment, document: Document) -> None:
-    """Raise UserError for a figure with the logarithm of an axis of the grid that has names."""
+def check_axes_of_names(experiment: Experiment, document: Document) -> None:
+    """Raise UserError for a figure with a logarithm, a window or a line along an axis of the grid that has names."""
     for i, figure in enumerate(experiment.figures):
-        if isinstance(figure, Against) and "x" in figure.log and not are_numbers(experiment.axes[figure.axis]):
-            raise document.error(f"x: axis {figure.axis} has values that are no numbers", "figures", i, "log")
+        if not isinstance(figure, Against) or are_numbers(experiment.axes[figure.axis]):
+            continue
+        given: dict[str, Sequence[str]] = {"log": figure.log, **figure.along()}
+        for key, axes in given.items():
+            if "x" in axes:
+                raise document.error(f"x: axis {figure.axis} has values that are no numbers", "figures", i, key)
 
 
 def check_seeds_of_figures(experiment: Experiment, document: Document) -> None:

@@ -17,7 +17,7 @@ from normexp.norms.base import at_least_float32
 from normexp.norms.kernels.layout import is_channels_last
 from normexp.norms.kernels.tiles import TILE, kept_by_others
 
-# torch's kernel for channels_last on a CPU, which is that for rows (N, C), too, adds up a channel's values one by one
+# torch's kernel for channels_last on a CPU, which is that for one position, too, adds up a channel's values one by one
 # in float32: its mean is off by 1e-7 to 1e-4 of itself, more on larger batches, which is nothing to a deviation of that
 # size, 1 % of one a hundredth of it, and five of one a millionth of it. Above this mean^2/var the statistics are
 # `shifted_statistics`.
@@ -26,7 +26,7 @@ SOME = 64  # values of a channel whose mean is near enough to that of all, or a 
 # float32 has 24 bits and bfloat16 8: 2^16 values of one size add up exactly, one by one, and twice as many to half a
 # unit in the last place of one. Beyond that every addition may round to the same side.
 EXACT = {torch.bfloat16: 2**17}
-ROWS = 2**11  # of (N, C): of fewer, one by one loses little, and to look would cost more than it does on maps
+ROWS = 2**11  # of one position: of fewer, one by one loses little, and to look would cost more than it does on maps
 
 
 class AnyRankBatchNorm(nn.modules.batchnorm._BatchNorm):
@@ -157,7 +157,7 @@ def shifted_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
 def adds_one_by_one(x: Tensor) -> bool:
     """Tell whether torch's kernel for this layout adds up a channel's values one by one, more than add up exactly."""
     many = x.numel() > EXACT.get(x.dtype, 0) * x.shape[1]
-    in_rows = x.dim() == 2 and len(x) >= ROWS and x.is_contiguous()
+    in_rows = x.numel() == len(x) * x.shape[1] and len(x) >= ROWS and x.is_contiguous()
     return many and x.is_cpu and not kept_by_others() and (in_rows or is_channels_last(x))
 
 

@@ -284,6 +284,12 @@ class Rated(Counts):
         return [{"params": model.parameters(), "lr": 0.5}]
 
 
+class Betas(torch.optim.Adam):
+    @staticmethod
+    def groups_of(model):
+        return [{"params": model.parameters(), "betas": (0.5, 0.9)}]
+
+
 class Needing(Counts):
     def step(self, closure):
         closure()
@@ -742,6 +748,10 @@ MISTAKES = {
     "a group with a rate": (
         ["optim=odd_parts.Rated", "optim.lr=1"],
         "odd_parts.Rated: its groups_of gives a group lr=0.5, and every group has optim.lr times the schedule's factor",
+    ),
+    "a group with betas": (
+        ["optim=odd_parts.Betas", "optim.lr=1", "optim.betas=[0.9,0.99]", "schedule=linear_tail", "schedule.beta1=0.5"],
+        "odd_parts.Betas: its groups_of gives a group betas=(0.5, 0.9), and schedule.beta1=0.5 is of every group;",
     ),
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "a layer of other rows": (

@@ -24,7 +24,7 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     Args:
         words: all that was typed after the verb: the value may follow the option.
     """
-    name = wrong.lstrip("-").partition("=")[0].casefold().replace("-", "_")
+    name = _name(wrong)
     if meant := _flag(wrong, _value(wrong, words), flags):
         return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {meant}?")
     known = dict(_settings(verb, wrong, words))
@@ -54,7 +54,7 @@ def _flag(wrong: str, value: str, flags: Sequence[str]) -> str | None:
 def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Yield the words that may stand for a setting, and the setting as it has to be typed."""
     value = _value(wrong, words)
-    keys = _keys(wrong.lstrip("-").partition("=")[0]) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
+    keys = _keys(_name(wrong)) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
     yield from ((word, shlex.quote(shortened(f"{key}={value}"))) for word, key in keys.items())
     if seeds := so_many_seeds(value):
         yield "seeds", seeds
@@ -67,12 +67,17 @@ def _is_usual(key: str) -> bool:
     return "." not in key.removeprefix("optim.")
 
 
-def _keys(typed: str) -> Mapping[str, str]:
-    """Return the words that name a key of a run -> the key; with the key as it is typed, if an option has it."""
+def _keys(name: str) -> Mapping[str, str]:
+    """Return the words that name a key of a run -> the key; with the name as a whole, if an option has such a key."""
     ours = keys_by_word()
-    group, _, rest = typed.partition(".")
-    whole = {typed: typed} if group in groups() and options_with(group, rest) else {}
+    group, _, rest = name.partition("." if "." in name else "_")
+    whole = {name: f"{group}.{rest}"} if group in groups() and options_with(group, rest) else {}
     return {**{word: key for word, key in KEYS.items() if key in ours.values()}, **ours, **whole}
+
+
+def _name(wrong: str) -> str:
+    """Return what was typed for an option as keys are spelt: without its value, with underscores."""
+    return wrong.lstrip("-").partition("=")[0].casefold().replace("-", "_")
 
 
 def _value(wrong: str, words: Sequence[str]) -> str:

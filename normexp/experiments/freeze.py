@@ -23,6 +23,7 @@ from normexp.errors import UserError
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
+from normexp.experiments.contents import contents_of_own
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.records import FINISHED, Damaged, RunDirectory, write_atomically
 from normexp.records.files import make_folder, read_json
@@ -37,7 +38,8 @@ DECLARATION = "declaration"  # the record itself
 _ABOUT_WORDS = ("text", "source", "where", "origin")  # a better wording is no other claim
 _NOTHING = "nothing"
 _BY_SCALE = "that of its scale"
-_LATER = ("selection", "setting", "arm", "trial setting")  # not in the records of older programs
+_DATA = "data"  # of the user's own, by their content
+_LATER = ("selection", "setting", "arm", "trial setting", _DATA)  # not in the records of older programs
 _NO_OWN = "common settings"  # of an arm without any of its own
 
 
@@ -47,10 +49,10 @@ class Change:
 
     Args:
         what: `claim`, `margin`, `published`, `seeds`, `looks`, `selection seeds`, `further selection seeds`,
-            `halving`, `sampler`, `grid`, `search`, `selection`, `setting`, `arm` or `trial setting`; `declaration`
-            where there was none before the runs.
-        name: the claim's text, the axis, the key, the arm, the published number's arm and place; empty where there is
-            but one of the kind.
+            `halving`, `sampler`, `grid`, `search`, `selection`, `setting`, `arm`, `trial setting` or `data`;
+            `declaration` where there was none before the runs.
+        name: the claim's text, the axis, the key, the arm, the published number's arm and place, the option of the data
+            set; empty where there is but one of the kind.
         before, after: both versions, `nothing` where there was or is none.
         when: since what it is another one.
     """
@@ -73,9 +75,9 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
     """Return what the experiment declares otherwise than when its runs at this scale began; [] before there are any.
 
     The order is that of `declared`: claims, margin, published numbers, seeds, looks, selection seeds, grid, search,
-    settings. A claim counts as another where its estimand, region, arms, metric, place, target or kind differ, not
-    where its source does; a claim with another text is one removed and one added. What the record of an older program
-    does not have is not compared. Raises UserError for a damaged record.
+    settings, data of the user's own as far as they are here. A claim counts as another where its estimand, region,
+    arms, metric, place, target or kind differ, not where its source does; a claim with another text is one removed and
+    one added. What the record of an older program does not have is not compared. Raises UserError for a damaged record.
     """
     path = frozen_path(experiment, results)
     if not path.exists():
@@ -87,9 +89,13 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
 
 def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) -> Iterator[Change]:
     when = "after the freeze, before the first run" if _is_alone(path) else Change.when
-    then, now = record["declared"], declared(experiment)
+    then = record["declared"]
+    now = declared(experiment, data=_DATA in then)
     for what in (what for what in now if what in then or what not in _LATER):
-        for change in _changes(what, then.get(what, {}), now[what]):
+        before = then.get(what, {})
+        if what == _DATA:  # of the others nobody here knows what they are now
+            before = {name: before[name] for name in now[what] if name in before}
+        for change in _changes(what, before, now[what]):
             yield replace(change, when=when)
 
 
@@ -172,8 +178,12 @@ def checksum(content: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True, allow_nan=False).encode()).hexdigest()
 
 
-def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
-    """Return what the experiment declares, as plain data that JSON has."""
+def declared(experiment: Experiment, data: bool = True) -> dict[str, dict[str, Any]]:
+    """Return what the experiment declares, as plain data that JSON has.
+
+    Args:
+        data: those of the user's own are looked at.
+    """
     select, design = experiment.select, experiment.design
     arms = list(experiment.arms)
     return {
@@ -192,6 +202,7 @@ def declared(experiment: Experiment) -> dict[str, dict[str, Any]]:
         "setting": _settings(experiment.common),
         "arm": {arm: _settings(own) or _NO_OWN for arm, own in experiment.arms.items()},
         "trial setting": _settings(select.common) if select else {},
+        _DATA: contents_of_own(experiment) if data else {},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import secrets
@@ -14,7 +15,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
-from normexp.records.files import MOST_TABLE, condition, make_folder, sweep_temporaries, write_atomically
+from normexp.records.files import MOST_TABLE, Damaged, condition, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, UNREADABLE, is_archive
@@ -110,9 +111,10 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
     if target.suffix == ".zip":
         write_atomically(target, packed(_members(chosen)))
         sweep_temporaries(target.parent, ABANDONED, of=target.name)
+        copied = len(fresh)
     else:
-        _write_folders(target, fresh)
-    return Merging(len(fresh), len(chosen) - len(fresh), list(dict.fromkeys(left)))
+        copied = _write_folders(target, fresh, ignored)
+    return Merging(copied, len(chosen) - copied, list(dict.fromkeys(left)))
 
 
 def _runs(path: Path, may_lack: bool = False) -> Runs:
@@ -186,32 +188,47 @@ def _write_beside(place: Path, declared: Mapping[str, bytes]) -> None:
         write_atomically(place / name, data)
 
 
-def _write_folders(target: Path, fresh: Runs) -> None:
-    """Copy run by run; each appears whole, or not at all."""
+def _write_folders(target: Path, fresh: Runs, ignored: set[str]) -> int:
+    """Copy run by run, each of which appears whole, or not at all; return how many still counted."""
     for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
         shutil.rmtree(half)
-    for name, run in fresh.items():
-        _copy(run, target, target / name)
+    return sum(_copy(run, target, target / name, ignored) for name, run in fresh.items())
 
 
-def _copy(run: RunDirectory, target: Path, destination: Path) -> None:
+def _copy(run: RunDirectory, target: Path, destination: Path, ignored: set[str]) -> bool:
+    """Bring a run to its place; tell whether it still counted there."""
     make_folder(destination.parent)
     half = target / f"{_HALF}{secrets.token_hex(4)}"
     half.mkdir()
     try:
         for file, data in (run.contents() | _weights(run)).items():
             write_atomically(half / file, data)
-        _put(half, destination)
-    except BaseException:
+        return _put(half, run, destination, ignored)
+    finally:
         shutil.rmtree(half, ignore_errors=True)
-        raise
 
 
-def _put(half: Path, destination: Path) -> None:
-    """Rename a whole copy into place; an unfinished run that it replaces is kept beside it."""
-    if destination.exists():
+def _put(half: Path, run: RunDirectory, destination: Path, ignored: set[str]) -> bool:
+    """Rename the whole copy of a run into place, unless what is there by now counts; else that is kept beside it."""
+    try:
+        half.rename(destination)
+    except OSError as error:
+        if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+            raise
         with RunDirectory(destination).lock():
+            if not _is_better(run, RunDirectory(destination), ignored):
+                return False
             destination.rename(free_name(destination))
             half.rename(destination)
-    else:
-        half.rename(destination)
+    return True
+
+
+def _is_better(run: RunDirectory, there: RunDirectory, ignored: set[str]) -> bool:
+    """Tell whether a run counts and not what is there, which may be damaged, or another than when it was looked at."""
+    try:
+        _check_whole(there)
+        return _better(there, run, ignored) is run
+    except Damaged:
+        return True
+    except Contradiction as what:
+        raise UserError(f"contradicts: {what}") from None

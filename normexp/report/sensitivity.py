@@ -23,6 +23,7 @@ MEANING = (
     "the largest value; a run that diverged counts as if it had learned nothing, and what learns at no value is not "
     "sensitive, either. Mean over the seeds with its 95 % interval."
 )
+ONE_SEED = "Of one seed neither a sensitivity nor a difference is shown: neither would have an interval."
 SAME_RUNS = "The best value, for all or for an arm, is that of these same runs, which flatters it a little."
 
 
@@ -97,12 +98,13 @@ def sensitivity_table(
         return None
     one = min(settings, key=partial(_cost_of_all, arms))
     at_one = f"{title(metric)} at {key}={text(one)}"
+    alone = [ONE_SEED] if any(len(arm.sensitivities) == 1 for arm in arms) else []
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
         rows=[_row(arm, arms[0], one, confidence) for arm in arms],
         values=[_plain(arm, arms[0], one, key, confidence) for arm in arms],
-        notes={"": [*notes, MEANING.format(key=key), SAME_RUNS]},
+        notes={"": [*notes, MEANING.format(key=key), *alone, SAME_RUNS]},
         label=f"sensitivity-{key}",
     )
 

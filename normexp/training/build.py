@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -172,13 +173,19 @@ def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> O
     fused: dict[str, Any] = {"fused": True} if fusible and _has_real_weights(model) else {}
     groups_of = getattr(optimizer, "groups_of", nn.Module.parameters)  # where it has to know which layers they are of
     groups = list(groups_of(model))
-    if rated := next((group for group in groups if isinstance(group, dict) and "lr" in group), None):
-        name = config["optim"]["_target_"]
-        raise UserError(
-            f"{name}: its groups_of gives a group lr={rated['lr']}, and every group has optim.lr times the schedule's "
-            "factor; leave it out"
-        )
+    _check_groups(config, [group for group in groups if isinstance(group, dict)])
     return instantiate_part(config, "optim", Optimizer, params=groups, **fused)
+
+
+def _check_groups(config: Config, groups: Iterable[Mapping[str, Any]]) -> None:
+    """Raise UserError for a group with a setting of its own that the schedule sets for every group."""
+    of_all = {"lr": "every group has optim.lr times the schedule's factor"}
+    if (beta1 := config["schedule"].get("beta1")) is not None:
+        of_all["betas"] = f"schedule.beta1={beta1} is of every group"
+    for group, key in product(groups, of_all):
+        if key in group:
+            given = f"its groups_of gives a group {key}={group[key]}"
+            raise UserError(f"{config['optim']['_target_']}: {given}, and {of_all[key]}; leave it out")
 
 
 def _has_real_weights(model: nn.Module) -> bool:

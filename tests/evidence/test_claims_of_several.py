@@ -94,6 +94,22 @@ def test_holm_is_over_all_tested_claims() -> None:
     assert together[4].verdict == "undecided"
 
 
+def test_seeds_are_planned_at_the_level_that_the_correction_leaves() -> None:
+    """Of claims without a test, which take no part in it, there may be any number."""
+    ours = [v + e for v, e in zip(WILD, (-0.05, 0.02, -0.06, 0.03, -0.05), strict=True)]
+    curves = cells(BN=finals(ours), LN=finals(WILD))
+    open_claim, counted = claim("higher", than="LN"), claim("converges")
+    alone, untested, twice = (
+        judge([open_claim, *others], curves)[0].fresh_seeds for others in ([], [counted], [open_claim])
+    )
+    assert alone == untested
+    assert alone is not None
+    assert twice is not None
+    assert alone.observed is not None
+    assert twice.observed is not None
+    assert alone.observed < twice.observed
+
+
 def test_verdicts_are_in_the_order_of_the_claims_and_json() -> None:
     curves = cells(BN=finals(GOOD), plain=finals([NAN] * 5))
     claims = [claim("diverges", of="plain"), claim("higher", than="plain"), claim("diverges")]

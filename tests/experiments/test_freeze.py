@@ -1,7 +1,9 @@
 """What was declared before the first run, and what was changed since."""
 
 import copy
+import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +155,39 @@ def test_where_and_on_what_is_computed_is_no_setting(frozen: Path) -> None:
     typed = parse("x", "cpu", DATA).with_extra({"precision": "bf16"})
     assert "precision=bf16" in typed.overrides("batch", typed.points()[0])
     assert changes_since_frozen(typed, frozen) == []
+
+
+@pytest.fixture
+def on_own_data(tmp_path: Path) -> Callable[[Path], Experiment]:
+    """Make the experiment on a CSV file, of which every arm takes the same."""
+    csv = {"dataset": "csv", "dataset.target": "y", "dataset.task": "classification", "dataset.validation": 0.1}
+    (tmp_path / "own.csv").write_text("x,y\n1,2\n3,4\n")
+    return lambda path: parse("x", "cpu", {**DATA, "common": {**DATA["common"], **csv, "dataset.file": str(path)}})
+
+
+def test_data_of_ones_own_are_frozen_by_their_content(
+    tmp_path: Path, on_own_data: Callable[[Path], Experiment]
+) -> None:
+    own, results = tmp_path / "own.csv", tmp_path / "results"
+    content = hashlib.sha256(own.read_bytes()).hexdigest()
+    freeze(on_own_data(own), results)
+    first_run(on_own_data(own), results)
+    moved = own.rename(tmp_path / "moved.csv")
+    assert changes_since_frozen(on_own_data(moved), results) == []
+    assert changes_since_frozen(on_own_data(own), results) == []  # not here, so that nobody knows
+    moved.write_text("x,y\n1,2\n3,5\n")
+    (change,) = changes_since_frozen(on_own_data(moved), results)
+    now = hashlib.sha256(moved.read_bytes()).hexdigest()
+    assert str(change) == f"data 'csv' was changed after the runs: {content} before, {now} now"
+
+
+def test_a_record_of_an_older_program_knows_no_data(frozen: Path, on_own_data: Callable[[Path], Experiment]) -> None:
+    experiment = on_own_data(frozen / "own.csv")
+    path = frozen_path(experiment, frozen)
+    content = declared(experiment)
+    assert list(content.pop("data")) == ["csv"]
+    path.write_text(frozen_text(content, None, "2026-01-01", 0))  # of an older program
+    assert changes_since_frozen(experiment, frozen) == []
 
 
 def test_what_was_changed_before_the_first_run_is_frozen_anew_by_it(tmp_path: Path, caplog: Any) -> None:

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from one_line import one_line_error
 
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
-from normexp.records import CHECKPOINT, RunDirectory, find_runs
+from normexp.records import CHECKPOINT, RunDirectory, find_runs, merging
 from normexp.records.locks import locked
 from normexp.records.merging import merge
 from normexp.records.packing import pack
@@ -327,3 +328,49 @@ def test_of_two_unfinished_runs_the_one_that_is_further_counts(tmp_path, order):
         run.write_status("interrupted", step=step, steps=9)
     merge(*(tmp_path / each for each in order), tmp_path / "three", ())
     assert RunDirectory(tmp_path / "three" / "runs" / "open").status["step"] == 5
+
+
+def meanwhile(monkeypatch, happen):
+    """Let something happen once a merge has looked at what is there, before it copies its first run."""
+    making = merging.make_folder
+
+    def made(folder):
+        monkeypatch.setattr(merging, "make_folder", making)
+        happen()
+        making(folder)
+
+    monkeypatch.setattr(merging, "make_folder", made)
+
+
+def test_a_run_that_appears_while_others_are_copied_stays_if_it_counts(machines, make, monkeypatch):
+    """It was set aside as if it were damaged."""
+    appeared = machines[0] / "runs" / "yours"
+    meanwhile(monkeypatch, lambda: make(appeared, loss=0.75).path.joinpath("figure.png").touch())
+    done = merge(*machines, None, ())
+    assert (done.copied, done.there) == (1, 3)
+    assert (appeared / "figure.png").exists()
+    assert sorted(path.name for path in appeared.parent.iterdir()) == [
+        "mine",
+        "open",
+        "open.damaged-1",
+        "shared",
+        "yours",
+    ]
+
+
+def test_a_run_that_appears_with_other_results_contradicts(machines, make, monkeypatch):
+    appeared = machines[0] / "runs" / "yours"
+    meanwhile(monkeypatch, lambda: make(appeared, loss=0.5))
+    with one_line_error(r"contradicts: .*one/runs/yours and .*two/runs/yours have different results"):
+        merge(*machines, None, ())
+    assert RunDirectory(appeared).rows("metrics.csv")[-1]["test/loss"] == "0.5"
+    assert not list(machines[0].rglob(".merge-*"))
+
+
+def test_a_run_that_goes_on_while_others_are_copied_is_busy(machines, monkeypatch):
+    """Its folder is made and held, and has no record yet."""
+    appeared = machines[0] / "runs" / "yours"
+    with ExitStack() as held:
+        meanwhile(monkeypatch, lambda: (appeared.mkdir(), held.enter_context(locked(appeared))))
+        with pytest.raises(Busy, match="another normexp process"):
+            merge(*machines, None, ())

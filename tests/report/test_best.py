@@ -226,5 +226,12 @@ def test_best_tells_the_dependence_in_every_format(swept: Callable[..., Path]) -
     assert (none["optim.lr"], none["sensitivity"]) == ("0.1", "")
 
 
+@pytest.mark.parametrize("seeds", [1, 2])
+def test_best_says_why_one_seed_has_no_sensitivity(swept: Callable[..., Path], seeds: int) -> None:
+    text = best_command([str(swept("batch", dict.fromkeys((0.01, 0.1, 1.0), (0.5, 0.6)[:seeds])))])
+    assert ("Of one seed neither a sensitivity nor a difference is shown" in text) == (seeds == 1)
+    assert (cells(text, second=True)["batch"][3] == "-") == (seeds == 1)
+
+
 def test_best_tells_no_dependence_on_two_values(swept: Callable[..., Path]) -> None:
     assert "Sensitivity" not in best_command([str(swept("batch", {0.01: (0.5, 0.5), 0.1: (0.9, 0.9)}))])

@@ -12,10 +12,11 @@ from figure_kinds import FIGURE, HERE
 from matplotlib.collections import LineCollection
 
 from normexp.report.figures import heat
-from normexp.report.figures.formats import settings, theme
+from normexp.report.figures.chart import Chart
+from normexp.report.figures.formats import STYLES, settings, theme
 from normexp.report.figures.own.path import cut_path
 from normexp.report.figures.picture import draw
-from normexp.report.figures.rows import NEVER
+from normexp.report.figures.rows import NEVER, WIDTH
 from normexp.report.figures.scales import TIMES
 
 
@@ -39,6 +40,17 @@ def test_runs_that_never_reach_the_target_stand_at_their_place(fabricate: Fabric
     assert "Never: not within the steps trained, at most 100." in experiment.caption(**spec)
     sorted_rows = experiment.figure(**spec, sort=True).axes[0].get_yticklabels()
     assert [text.get_text() for text in sorted_rows] == ["With BN", "Plain"]
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_each_run_that_never_reaches_the_target_is_seen(style: str) -> None:
+    """In the small type of a paper all lay at one place, and elsewhere the eighth on the first."""
+    rows = [{"steps": math.inf, "line": "Plain", "run": run, "ended": False} for run in range(12)]
+    with settings(theme(style)):
+        (axes,) = draw(Chart(pd.DataFrame(rows), "point", x="steps", y="line"), theme(style)).axes
+    dots = {(*line.get_xdata(), *line.get_ydata()) for line in axes.lines if line.get_marker() == "o"}
+    assert len(dots) == 12
+    assert all(NEVER < x < NEVER + WIDTH for x, _ in dots)
 
 
 def test_against_has_an_interval_at_each_value(two: Made) -> None:

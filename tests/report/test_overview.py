@@ -10,6 +10,7 @@ from fabricated import Fabric
 
 from normexp.evidence.stats import Interval, paired
 from normexp.report.experiment import steps_columns
+from normexp.report.experiment.render import rendered
 from normexp.report.experiment.table import experiment_table
 from normexp.report.formats import csv_text, markdown
 from normexp.report.measured import read_measured
@@ -71,8 +72,14 @@ def test_overview_says_that_its_published_numbers_are_not_judged(experiment):
     assert table(experiment).notes["Set-up"].count("Published numbers are shown beside ours here and not judged.") == 1
 
 
+def test_overview_says_to_which_target_a_printed_speed_up_is(experiment):
+    notes = rendered(experiment.experiment, experiment.fabric.root).table.notes["Runs"]
+    places = "Table 1 (steps to best of Slow); Table 1 (speed-up over Slow to best of Slow)"
+    assert f"Published numbers from {places}." in notes
+
+
 def test_overview_has_the_published_numbers_before_their_columns(experiment):
-    steps, speed = "steps to best of Slow", "speed-up over Slow [95 %]"
+    steps, speed = "steps to best of Slow", "speed-up over Slow to best of Slow [95 %]"
     assert table(experiment).heads == [
         "arm", "published steps", steps, "published speed-up", speed, "test accuracy (%), best", "test loss", "n",
     ]  # fmt: skip
@@ -135,7 +142,7 @@ def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
     interval = expected.confidence_interval()
     ends = [math.exp(each) for each in (expected.value, interval.low, interval.high)]
     assert ends[0] == pytest.approx((5 * 4.5 * 8) ** (1 / 3))
-    shown = column(experiment, "speed-up over Slow [95 %]")
+    shown = column(experiment, "speed-up over Slow to best of Slow [95 %]")
     assert shown["Slow"] == "-"
     row = plain(experiment)["Fast"]
     name = "speed-up over Slow to best of Slow"
@@ -148,7 +155,7 @@ def test_overview_speed_up_is_the_paired_ratio_with_its_interval(experiment):
 
 def test_overview_speed_up_of_an_arm_that_never_arrives_is_not_known(experiment):
     """Three runs that never arrive say nothing by rank; what is known of a ratio is said in words."""
-    shown = column(experiment, "speed-up over Slow [95 %]")
+    shown = column(experiment, "speed-up over Slow to best of Slow [95 %]")
     assert (shown["Late"], shown["Broken"]) == ("undecided", "undecided")
     words = [
         steps_columns._in_words(Interval(low, high), f"{low}", f"{high}")

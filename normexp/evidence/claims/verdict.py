@@ -33,8 +33,8 @@ class Verdict:
         n: number of seeds.
         p: two-sided, not corrected; None where nothing was tested.
         adjusted: the same after Holm's correction.
-        fresh_seeds: how many seeds, none of them used again, would probably decide, tested once; None where nothing is
-            open or that cannot be told.
+        fresh_seeds: how many seeds, none of them used again, would probably decide, tested once at the level that the
+            correction leaves a claim at least; None where nothing is open or that cannot be told.
         remarks: what a reader has to know beside: a target's origin, a ceiling, arms from different commits.
         details: of the steps to a range of targets.
         fresh_seeds_in_looks: the same with the looks of a sequential design, in proportion, for a last look with its

@@ -179,7 +179,7 @@ def _notes(
 
 def _look(entry: Published) -> str:
     """Return what a published number is about, as the heads of columns say it."""
-    return f"speed-up over {entry.than}" if entry.than else entry.words
+    return f"speed-up over {entry.than} to {entry.target}" if entry.than else entry.words
 
 
 def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:

@@ -82,20 +82,19 @@ class StepsTo(Column):
 
 @dataclass(frozen=True)
 class SpeedUpOver(Column):
-    """How many times fewer steps than another arm, with its 95 % interval.
-
-    Args:
-        named: another column is of the same arm, so the head says to which target.
-    """
+    """How many times fewer steps than another arm, with its 95 % interval."""
 
     race: StepsTo
     than: str
-    named: bool = False
     short = "speed-up"
 
     @property
     def head(self) -> str:
-        return f"speed-up over {self.than}{f' to {self.race.goal}' if self.named else ''} [95 %]"
+        return f"{self._name} [95 %]"
+
+    @property
+    def _name(self) -> str:
+        return f"speed-up over {self.than} to {self.race.goal}"
 
     @property
     def meaning(self) -> str:
@@ -129,9 +128,8 @@ class SpeedUpOver(Column):
         race = self.against(row)
         interval = race.confidence_interval(self.race.measured.confidence) if race else None
         numbers = (race.ratio, interval.low, interval.high) if race and interval else (None, None, None)
-        name = f"speed-up over {self.than} to {self.race.goal}"
-        ends = dict(zip((name, f"{name} low", f"{name} high"), numbers, strict=True))
-        return {**ends, f"{name} n": self.count(row)}
+        ends = dict(zip((self._name, f"{self._name} low", f"{self._name} high"), numbers, strict=True))
+        return {**ends, f"{self._name} n": self.count(row)}
 
 
 def _in_words(interval: Interval, low: str, high: str) -> str:

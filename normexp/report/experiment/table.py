@@ -114,9 +114,7 @@ def _column(measured: Measured, look: Look, table: Asked) -> Column:
     assert look.target is not None  # a look has the one or the other
     several = any(other.target == look.target and other.metric != look.metric for other in table.looks)
     race = StepsTo(measured, look.metric, look.target, several)
-    if look.than is None:
-        return race
-    return SpeedUpOver(race, look.than, named=[other.than for other in table.looks].count(look.than) > 1)
+    return SpeedUpOver(race, look.than) if look.than else race
 
 
 def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence[Row]) -> list[Column]:

@@ -23,6 +23,7 @@ from normexp.report.figures.styles import NEUTRAL, LineStyle
 
 NEVER, WIDTH = 1.04, 0.14  # of the panel's width: where the place of what never happens begins, how wide it is
 APART = (0.0, 0.15, -0.15, 0.3, -0.3, 0.075, -0.075)  # of a row: where runs with the same value lie
+CLEAR = 5  # of these, how many keep clear of each other: what never happens has room for so many beside each other, too
 BAR, SHORT = 20.0, 11.0  # points that a median is high: of rows with one colour, of several
 MOST_ROWS = 200  # of more nobody looks at each, and a file holds so many pixels in height
 WIDEST = 60  # letters of a name, for a figure as many inches wide as its text has points
@@ -105,7 +106,7 @@ def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Li
     ended = data["ended"].to_numpy(dtype=bool) if "ended" in data else np.zeros(len(values), dtype=bool)
     known = values[np.isfinite(values)]
     if chart.mark == "point":
-        _dots(ax, values, ended, height, style, 3.2 * theme.lines)
+        _dots(ax, values, ended, height, style, 3.2 * theme.lines, apart=True)
         _median(ax, values, height, style, theme, SHORT if chart.colour else BAR)
         return known
     alone = len(known) == 1 or (len(known) > 0 and np.ptp(known) == 0)
@@ -120,8 +121,8 @@ def _sample(ax: Axes, chart: Chart, data: pd.DataFrame, height: float, style: Li
 
 def _median(ax: Axes, values: Numbers, height: float, style: LineStyle, theme: Theme, tall: float) -> None:
     middle = float(np.median(values)) if not np.isnan(values).any() else math.nan
-    bar = {"marker": "|", "alpha": 0.5, "markersize": tall * theme.lines, "markeredgewidth": 2.2 * theme.lines}
-    _put(ax, middle, height, color=style.color, **bar)
+    bar: dict[str, Any] = {"marker": "|", "markersize": tall * theme.lines, "markeredgewidth": 2.2 * theme.lines}
+    _put(ax, middle, height, color=style.color, alpha=0.5, **bar)
 
 
 def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: LineStyle, theme: Theme) -> Numbers:
@@ -134,22 +135,26 @@ def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: Line
     return ends
 
 
-def _dots(ax: Axes, values: Numbers, ended: Flags, height: float, style: LineStyle, size: float) -> None:
-    """Draw a dot per run, equal ones apart; a run that diverged is a cross."""
+def _dots(
+    ax: Axes, values: Numbers, ended: Flags, height: float, style: LineStyle, size: float, apart: bool = False
+) -> None:
+    """Draw a dot per run, equal ones apart where that is asked for; a run that diverged is a cross."""
     so_far: Counter[float] = Counter()
     for value, diverged in zip(values.tolist(), ended.tolist(), strict=True):
-        place = height + APART[so_far[value] % len(APART)] * (size > 3)
-        so_far[value] += 1
-        mark = "x" if diverged else "o"
-        _put(ax, value, place, color=style.color, marker=mark, alpha=0.7, markersize=size, linestyle="")
+        column, line = divmod(so_far[value], CLEAR if math.isinf(value) else len(APART))
+        so_far[value] += apart
+        beside, mark = APART[column % CLEAR], "x" if diverged else "o"
+        at = height + APART[line]
+        _put(ax, value, at, beside, color=style.color, marker=mark, alpha=0.7, markersize=size, linestyle="")
 
 
-def _put(ax: Axes, value: float, height: float, **style: Any) -> None:
-    """Draw a mark at a value, or at the place of what never happens."""
+def _put(ax: Axes, value: float, height: float, beside: float = 0.0, **style: Any) -> None:
+    """Draw a mark at a value, or at the place of what never happens, `beside` its middle by a share of its width."""
     if math.isfinite(value):
         ax.plot(value, height, **style)
     elif math.isinf(value) and value > 0:
-        ax.plot(NEVER + WIDTH / 2, height, clip_on=False, transform=ax.get_yaxis_transform(), **style)
+        at = NEVER + WIDTH * (0.5 + beside)
+        ax.plot(at, height, clip_on=False, transform=ax.get_yaxis_transform(), **style)
 
 
 def _never(ax: Axes) -> None:

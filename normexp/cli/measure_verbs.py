@@ -24,7 +24,7 @@ def check(arguments: argparse.Namespace) -> int:
     from normexp.config.one_value import check_one
     from normexp.config.overrides import parse_overrides
 
-    for override in parse_overrides([word for word in given if word.startswith("norm")]):
+    for override in parse_overrides([word for word in given if word.startswith("norm=")]):
         check_one(override, "check one scheme at a time")
     config = compose(given)
     from normexp.norms.checks.commands import check_command

@@ -193,10 +193,11 @@ def _as_setting(flag: str, rest: Sequence[str]) -> str | None:
 
     name, equals, value = flag.lstrip("-").partition("=")
     key, words = keys_by_word().get(name.replace("-", "_")), [*([value] if equals else ()), *rest]
-    if not key or not words or words[0] in VERBS or words[0].startswith("-") or "=" in words[0]:
+    if not key or not words or words[0] in VERBS or "=" in words[0] or any(word[:1] == "-" for word in words):
         return None
-    others = [word for word in words[1:] if word != "run"]
-    return shortened(f"`normexp run {shlex.join([f'{key}={words[0]}', *others])}`")
+    verb = next((word for word in words if word in VERBS), "run")
+    others = [word for word in words[1:] if word != verb]
+    return shortened(f"`normexp {verb} {shlex.join([f'{key}={words[0]}', *others])}`")
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

@@ -75,8 +75,9 @@ class Allowed:
         if number and self.kind in ("str", "norm") and not self.is_list:
             return self.check(key, text)
         check_digits(key, text)
-        if isinstance(value, float) and value.is_integer() and self.kind == "int" and not (self.is_list or self.share):
-            meant = did_you_mean(f"{key}={int(value)}") if self._in_range(value) and abs(value) <= LARGEST_INT else ""
+        whole = _in_integers(value)
+        if self.kind == "int" and not self.share and shown(whole) != shown(value) and self.is_list == _is_list(value):
+            meant = did_you_mean(shlex.quote(f"{key}={shown(whole)}")) if self._takes(whole) else ""
             raise UserError(f"{key}={shortened(text)}: must be {self.describe()}{meant}")
         return self.check(key, value)
 
@@ -172,6 +173,17 @@ def check_count(option: str, value: int) -> None:
 def from_on(least: int) -> Allowed:
     """Return the rule of a count."""
     return Allowed(kind="int", interval=f"[{least}, inf)")
+
+
+def _is_list(value: object) -> bool:
+    return isinstance(value, list | tuple)
+
+
+def _in_integers(value: Any) -> Any:
+    """Return a number without its empty fraction, 100 for 1e2, and a list with such items; anything else as it is."""
+    if isinstance(value, list | tuple):
+        return [_in_integers(item) for item in value]
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _unquoted(value: Any) -> Any:

@@ -144,8 +144,11 @@ def _parsed(text: str) -> Override:
         return override
     hint = _example(text)
     if re.match(r"[A-Za-z_][\w.]*=(?!=)", text):
+        key, value = text.split("=", 1)
+        if "." not in key and key not in keys_by_word():  # that it does not exist is said where keys are known
+            return _parsed(f"{key}={quoted(value)}")
         typed = repr(shortened(text)) if " " in text else shortened(text)
-        raise UserError(f"{typed}: cannot be read{hint or _readable(*text.split('=', 1))}")
+        raise UserError(f"{typed}: cannot be read{hint or _readable(keys_by_word().get(key, key), value)}")
     raise UserError(f"{shortened(text)!r} is not key=value{hint or _USUAL}")
 
 
@@ -192,7 +195,8 @@ def _another_way(text: str) -> str | None:
         return f"`normexp reproduce {bare}`"
     if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
         meant = f"{keys_by_word()[found[1]]}={found[2]}"
-        return shlex.quote(shortened(meant)) if meant != text else None
+        as_it_is = text == f"{found[1]}={found[2]}"  # then the value is what cannot be read
+        return None if as_it_is else shlex.quote(shortened(meant))
     return WHOLE.get(bare)
 
 
@@ -226,10 +230,13 @@ def _readable(key: str, value: str) -> str:
         named = re.match(r"\w+", value)
         return did_you_mean(f"{key}={named[0]}") if named and named[0] in options(key) else _USUAL
     usual = [each for each, _ in usual_and_allowed(key)]
-    if any(isinstance(each, list) for each in usual):
-        numbers = [item for item in re.split(r"[\s,;()\[\]{}]+", value) if item]
-        listed = numbers and all(re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", item) for item in numbers)
-        return did_you_mean(shlex.quote(shortened(f"{key}=[{','.join(numbers)}]"))) if listed else _USUAL
-    if key in _LISTS or any(isinstance(each, int | float) for each in usual) or set(value) & set("\"'"):
+    numbers = [item for item in re.split(r"[\s,;()\[\]{}]+", value) if item]
+    if not all(re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", item) for item in numbers):
+        numbers = []
+    if numbers and any(isinstance(each, list) for each in usual):
+        return did_you_mean(shlex.quote(shortened(f"{key}=[{','.join(numbers)}]")))
+    if len(numbers) == 1 and any(isinstance(each, int | float) for each in usual):
+        return did_you_mean(f"{key}={numbers[0]}")
+    if key in _LISTS or any(isinstance(each, list | int | float) for each in usual) or set(value) & set("\"'"):
         return _USUAL
     return f"; a text with such signs stands in quotes: {shlex.quote(shortened(f'{key}={quoted(value)}'))}"

@@ -174,7 +174,7 @@ def test_reproduce_without_its_data_is_one_line(reproduce, results, name):
 
 
 def test_reproduce_of_several_leaves_out_the_one_without_data(reproduce, results, monkeypatch):
-    monkeypatch.setattr("normexp.report.reproduce._show", lambda *_: None)
+    monkeypatch.setattr("normexp.report.commands.reproduce._show", lambda *_: None)
     status, lines = reproduce("ba2016_figure2", "ferreira2024_batch_layer_example", "scale=paper")
     assert status == 2
     assert lines[0].startswith("normexp: ba2016_figure2: left out: dataset.path=cnn/questions: no such file")

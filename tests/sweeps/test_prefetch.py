@@ -9,8 +9,9 @@ import pytest
 from in_process import InProcess
 
 from normexp.config import compose
-from normexp.data import cache, idx_images
-from normexp.data.cache import Content
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.images import idx_images
 from normexp.errors import Unavailable
 from normexp.sweeps.prefetch import prefetch, to_download
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from normexp.config.identity import PATH_KEYS
 from normexp.data.base import Dataset
-from normexp.data.content import content_by_name
-from normexp.data.members import files
+from normexp.data.files.content import content_by_name
+from normexp.data.files.members import files
 
 GROUP = "dataset."
 

@@ -13,13 +13,13 @@ import numpy as np
 
 from normexp.config.identity import PUBLISHED
 from normexp.config.places import place
-from normexp.data import cache
-from normexp.data.archive import Published
 from normexp.data.base import Array
-from normexp.data.cache import Content
-from normexp.data.content import content_by_name
-from normexp.data.download import Remote, fetch
-from normexp.data.idx import read_idx
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.content import content_by_name
+from normexp.data.files.download import Remote, fetch
+from normexp.data.images.idx import read_idx
+from normexp.data.images.published import Published
 from normexp.errors import UserError
 
 FILES = {

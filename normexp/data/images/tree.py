@@ -9,9 +9,9 @@ import numpy as np
 
 from normexp.config.text import amount, composed
 from normexp.data.base import Array, check_fits
-from normexp.data.images import SUFFIXES, decode
-from normexp.data.members import check_complete, files, is_litter, members, size
-from normexp.data.progress import announce, byte_bar, logger
+from normexp.data.files.members import check_complete, files, is_litter, members, size
+from normexp.data.files.progress import announce, byte_bar, logger
+from normexp.data.images.decoding import SUFFIXES, decode
 from normexp.errors import UserError
 
 LAYOUT = "it must hold train/CLASS/*.png (or .jpg) and, if you like, val/CLASS/* and test/CLASS/*, or CLASS/* alone"

@@ -16,7 +16,7 @@ from typing import IO, cast
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.data.members import GZIP
+from normexp.data.files.members import GZIP
 from normexp.errors import POINTER, UserError, is_pointer
 
 LARGEST = 2**31  # numbers in a file; MNIST has 47 million

@@ -12,12 +12,12 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from normexp.data import cache
 from normexp.data.base import Data, Split, empty_like
-from normexp.data.cache import Content
-from normexp.data.csv_table import read_table, table_path
-from normexp.data.download import TIMEOUT
-from normexp.data.tabular import to_data
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.download import TIMEOUT
+from normexp.data.tables.csv_table import read_table, table_path
+from normexp.data.tables.tabular import to_data
 from normexp.errors import UserError
 
 

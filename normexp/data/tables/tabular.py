@@ -11,10 +11,10 @@ import numpy as np
 
 from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
-from normexp.data.class_labels import class_labels, mixed, spelled
-from normexp.data.csv_table import Table
 from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import stream
+from normexp.data.tables.class_labels import class_labels, mixed, spelled
+from normexp.data.tables.csv_table import Table
 from normexp.errors import UserError, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from

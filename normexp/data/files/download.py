@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from normexp.data.cache import set_aside, unwritable
-from normexp.data.progress import byte_bar, logger
+from normexp.data.files.cache import set_aside, unwritable
+from normexp.data.files.progress import byte_bar, logger
 from normexp.errors import UserError
 
 TIMEOUT = 10.0  # seconds without a single byte, and the time a server has to become fast enough

@@ -11,8 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from normexp.data.members import text_of
-from normexp.data.tokens import Question
+from normexp.data.files.members import text_of
+from normexp.data.texts.tokens import Question
 from normexp.errors import UserError
 
 _LINE = re.compile(r"(\d+) (.*)")

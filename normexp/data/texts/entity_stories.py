@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.data.questions import ENTITY, PLACEHOLDER, Record
+from normexp.data.texts.questions import ENTITY, PLACEHOLDER, Record
 
 RELATIONS = (  # as the story tells it, as the question puts it: the words do not match
     ("travelled to see", "paid a visit to"),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from normexp.data.cache import folder, part_path
+from normexp.data.files.cache import folder, part_path
 from normexp.errors import POINTER, UserError, is_pointer
 
 SETTLED = 2.0  # seconds: a file that is younger may change again without a new time of change

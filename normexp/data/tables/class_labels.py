@@ -8,8 +8,8 @@ from decimal import Decimal
 import numpy as np
 
 from normexp.data.base import Array
-from normexp.data.csv_table import Table
-from normexp.data.numerals import number_in
+from normexp.data.tables.csv_table import Table
+from normexp.data.tables.numerals import number_in
 
 MANY_DIGITS = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
 

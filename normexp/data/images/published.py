@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from normexp.config.identity import PUBLISHED
-from normexp.data import cache
 from normexp.data.base import Data
-from normexp.data.cache import Content
-from normexp.data.labelled_images import LabelledImages
-from normexp.data.progress import logger
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.progress import logger
+from normexp.data.images.labelled import LabelledImages
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -14,8 +14,9 @@ import numpy as np
 
 from normexp.config.text import amount, composed
 from normexp.data.base import Array
-from normexp.data.members import GZIP, existing_file
-from normexp.data.numerals import (
+from normexp.data.files.members import GZIP, existing_file
+from normexp.data.files.progress import logger
+from normexp.data.tables.numerals import (
     LARGEST,
     decimal_sign,
     is_large,
@@ -25,7 +26,6 @@ from normexp.data.numerals import (
     sign_in,
     ungrouped,
 )
-from normexp.data.progress import logger
 from normexp.errors import UserError
 
 DELIMITERS = ",;\t|"

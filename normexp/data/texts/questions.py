@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from normexp.data.members import check_complete, members, text_of
-from normexp.data.tokens import Question
+from normexp.data.files.members import check_complete, members, text_of
+from normexp.data.texts.tokens import Question
 from normexp.errors import UserError
 
 PLACEHOLDER, ENTITY = "@placeholder", "@entity"

@@ -14,8 +14,8 @@ from torch import nn
 from normexp.errors import Unavailable
 from normexp.norms.base import weight_layers
 from normexp.training.commit import commit
-from normexp.training.cores import physical_cores
-from normexp.training.processor import describe_arithmetic, describe_processor, load_average, processor_name
+from normexp.training.machine.cores import physical_cores
+from normexp.training.machine.processor import describe_arithmetic, describe_processor, load_average, processor_name
 
 # Multiply-adds of one forward pass over a batch below which a second thread costs more than it brings.
 SMALL_WORK = 20_000_000

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from normexp.training.bfloat16 import has_bfloat16_kernels
-from normexp.training.kernels import kernels_in_use
+from normexp.training.machine.kernels import kernels_in_use
 
 _CPUINFO = Path("/proc/cpuinfo")
 _NUMBERS = {"family": "cpu family", "model": "model", "stepping": "stepping"}

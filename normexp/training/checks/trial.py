@@ -12,9 +12,9 @@ from normexp.config.text import amount
 from normexp.data.base import Data
 from normexp.errors import first_line
 from normexp.seeding import seeded
-from normexp.training.fitting import fitting
-from normexp.training.order import check_order
-from normexp.training.unkept_state import check_computed, check_state
+from normexp.training.checks.fitting import fitting
+from normexp.training.checks.order import check_order
+from normexp.training.checks.unkept_state import check_computed, check_state
 
 TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 

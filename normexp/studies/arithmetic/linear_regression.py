@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from normexp.studies.descent import bisected, first_step
-from normexp.studies.numbers import Array
+from normexp.studies.arithmetic.descent import bisected, first_step
+from normexp.studies.arithmetic.numbers import Array
 
 SMALLEST, LARGEST = 1e-15, 1e15  # learning rates between which the largest stable one is looked for
 BISECTIONS = 100  # more than float64 can tell apart

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from normexp.studies.numbers import Array
+from normexp.studies.arithmetic.numbers import Array
 
 
 class Moments:

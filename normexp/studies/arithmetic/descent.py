@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from normexp.studies.numbers import Array
+from normexp.studies.arithmetic.numbers import Array
 
 LONG = 2**20  # steps after which a rate that is too large by one part in a million has grown beyond doubt
 SLACK = 1e-6  # of an error of 1, for the rounding of so many steps

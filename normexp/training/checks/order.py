@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from normexp.data.base import Data
-from normexp.training.unkept_state import called
+from normexp.training.checks.unkept_state import called
 
 LOOKED_AT = 8  # examples that tell whether targets are the next inputs
 

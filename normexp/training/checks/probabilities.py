@@ -9,8 +9,8 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.seeding import seeded
+from normexp.training.checks.trial import TRIAL_EXAMPLES
 from normexp.training.components import Components
-from normexp.training.trial import TRIAL_EXAMPLES
 
 
 def gives_probabilities(config: Config, components: Components, data: Data) -> str:

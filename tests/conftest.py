@@ -64,7 +64,7 @@ def _one_seed() -> None:
 @pytest.fixture
 def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs of the command line end without table and curves, which take longer to make than a few steps."""
-    monkeypatch.setattr("normexp.report.closing.compare", lambda run: "")
+    monkeypatch.setattr("normexp.report.commands.closing.compare", lambda run: "")
 
 
 @pytest.fixture

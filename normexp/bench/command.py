@@ -35,7 +35,7 @@ def bench(words: Sequence[str], quick: bool, rounds: int | None, out: str | None
         _check_rounds(rounds, names, quick)
     if out is not None:
         check_writable(Path(out), "--out")
-    from normexp.training.hardware import choose_device, describe
+    from normexp.training.machine.hardware import choose_device, describe
 
     wrong: list[str] = []
     for name in names:

@@ -9,8 +9,8 @@ from typing import Any
 
 from normexp.records import write_atomically
 from normexp.records.files import make_folder
-from normexp.report.formats import markdown
-from normexp.report.table import Table
+from normexp.report.tables.formats import markdown
+from normexp.report.tables.table import Table
 
 
 @dataclass(frozen=True)

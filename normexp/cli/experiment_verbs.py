@@ -9,7 +9,7 @@ from normexp.errors import UserError, unknown
 
 
 def reproduce(arguments: argparse.Namespace) -> int:
-    from normexp.report.reproduce import reproduce_all
+    from normexp.report.commands.reproduce import reproduce_all
     from normexp.sweeps.pool import stops_between_runs
 
     with stops_between_runs():
@@ -26,14 +26,14 @@ def reproduce(arguments: argparse.Namespace) -> int:
 
 
 def claims(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger.commands import ledger
+    from normexp.report.commands.ledger import ledger
 
     print(ledger(arguments.names, plain=arguments.json), end="")
     return 0
 
 
 def laws(arguments: argparse.Namespace) -> int:
-    from normexp.report.ledger.commands import laws_page
+    from normexp.report.commands.ledger import laws_page
 
     print(laws_page(arguments.names, plain=arguments.json), end="")
     return 0
@@ -55,7 +55,7 @@ def freeze(arguments: argparse.Namespace) -> int:
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.keys import RENDER
     from normexp.experiments.load import load
-    from normexp.report.named import plugins_of, results_of, split
+    from normexp.report.commands.named import plugins_of, results_of, split
     from normexp.runs.run import check_writable
 
     chosen, given = split(arguments.names, RENDER)

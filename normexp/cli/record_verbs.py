@@ -17,7 +17,7 @@ logger = logging.getLogger("normexp")
 
 def diff(arguments: argparse.Namespace) -> int:
     """Print how two runs differ."""
-    from normexp.report.differences import diff
+    from normexp.report.commands.differences import diff
 
     print(diff(arguments.first, arguments.second), end="")
     return 0
@@ -27,7 +27,7 @@ def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
     from normexp.experiments.keys import REPORT
     from normexp.records.packing import pack
-    from normexp.report.named import recorded
+    from normexp.report.commands.named import recorded
 
     for folder in recorded(arguments.names, REPORT, own=True):
         done = pack(folder)
@@ -79,7 +79,7 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _drift(arguments: argparse.Namespace) -> int:
     from normexp.experiments.keys import FILES, REPORT
-    from normexp.report.named import recorded
+    from normexp.report.commands.named import recorded
     from normexp.verify.drift import verify_drift
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
@@ -124,7 +124,7 @@ def sample(arguments: argparse.Namespace) -> int:
 def _plugins(words: Sequence[str]) -> list[str]:
     """Return the modules of plugins=[...], which is all that may stand behind the path of a run."""
     from normexp.config.own import PLUGINS
-    from normexp.report.named import plugins_of, split
+    from normexp.report.commands.named import plugins_of, split
 
     if others := [word for word in words if "=" not in word]:
         raise UserError(f"sample: {shortened(others[0])!r} is one argument too many")

@@ -25,7 +25,7 @@ def report(arguments: argparse.Namespace) -> int:
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
     if arguments.out is not None:
-        from normexp.report.experiments import figures_to
+        from normexp.report.commands.experiments import figures_to
 
         if folders := _folders(arguments.names):
             instead = shlex.join(["normexp", "plot", as_argument(folders[0]), "--out", as_argument(arguments.out)])
@@ -36,7 +36,7 @@ def report(arguments: argparse.Namespace) -> int:
 
 def _written(words: list[str]) -> Iterator[Path]:
     """Render experiments and folders of runs; yield the files, the page last."""
-    from normexp.report.experiments import report_all
+    from normexp.report.commands.experiments import report_all
     from normexp.report.page.runs import write_runs_page
 
     folders = _folders(words)
@@ -69,7 +69,7 @@ def _print(paths: Iterator[Path], show: bool) -> int:
 
 def plot(arguments: argparse.Namespace) -> int:
     paths = _paths("plot", arguments)
-    from normexp.report.commands import plot_command
+    from normexp.report.commands.runs import plot_command
 
     options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
@@ -80,7 +80,7 @@ def plot(arguments: argparse.Namespace) -> int:
 
 def table(arguments: argparse.Namespace) -> int:
     paths = _paths("table", arguments)
-    from normexp.report.commands import table_command
+    from normexp.report.commands.runs import table_command
 
     format = _format("table", arguments)
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
@@ -96,7 +96,7 @@ def _format(verb: str, arguments: argparse.Namespace) -> str:
 
 def best(arguments: argparse.Namespace) -> int:
     paths = _paths("best", arguments)
-    from normexp.report.commands import best_command
+    from normexp.report.commands.runs import best_command
 
     format, options = _format("best", arguments), {"last": arguments.last_sweep, "out": arguments.out}
     text, figure = best_command(paths, _keys(arguments.over), arguments.metric, format, **options)

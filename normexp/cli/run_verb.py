@@ -57,7 +57,7 @@ def _train(arguments: argparse.Namespace) -> int:
     with naming(settings):
         directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
-        from normexp.report.closing import compare, study_results
+        from normexp.report.commands.closing import compare, study_results
 
         print(compare(directory) if config.choices["study"] == "none" else study_results(directory))
         _print_sample(config, directory)

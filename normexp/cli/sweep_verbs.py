@@ -29,7 +29,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 def _closing(plan: Plan) -> None:
     """Print the table of a sweep, and what to type next."""
-    from normexp.report.closing import after_sweep
+    from normexp.report.commands.closing import after_sweep
 
     text, commands = after_sweep({cell.path: plan.name(cell) for cell in plan.cells}, plan.results)
     if text:

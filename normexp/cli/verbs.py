@@ -30,7 +30,7 @@ from normexp.errors import (
     nearest,
     unknown,
 )
-from normexp.training.cores import wait_briefly
+from normexp.training.machine.cores import wait_briefly
 
 _NO_PLACE = "No usable temporary directory"  # as Python says it
 _NOT_OURS = (  # what is wrong with a path, or the disk it is on

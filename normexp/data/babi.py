@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from normexp.config.identity import PUBLISHED
-from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, empty_like
-from normexp.data.cache import Content
-from normexp.data.content import content_of
-from normexp.data.download import Remote, fetch
-from normexp.data.members import check_complete, existing_path, files, members
-from normexp.data.stories import read_stories
-from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.content import content_of
+from normexp.data.files.download import Remote, fetch
+from normexp.data.files.members import check_complete, existing_path, files, members
+from normexp.data.texts.stories import read_stories
+from normexp.data.texts.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError, unknown
 
 COLLECTIONS = ("en", "en-10k")

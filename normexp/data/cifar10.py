@@ -11,17 +11,17 @@ from typing import ClassVar
 import numpy as np
 
 from normexp.config.identity import PUBLISHED
-from normexp.data import cache
-from normexp.data.archive import Published
 from normexp.data.base import Array, Data, Split, balanced
-from normexp.data.cache import Content
-from normexp.data.cifar_batches import read_binary_batch, read_pickled_batch
-from normexp.data.content import content_of, sha256_of
-from normexp.data.download import Remote, fetch
-from normexp.data.image_tree import Tree, arrays, class_names, read_tree
-from normexp.data.images import SUFFIXES
-from normexp.data.members import existing_path, files, members
-from normexp.data.progress import announce
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.content import content_of, sha256_of
+from normexp.data.files.download import Remote, fetch
+from normexp.data.files.members import existing_path, files, members
+from normexp.data.files.progress import announce
+from normexp.data.images.cifar_batches import read_binary_batch, read_pickled_batch
+from normexp.data.images.decoding import SUFFIXES
+from normexp.data.images.published import Published
+from normexp.data.images.tree import Tree, arrays, class_names, read_tree
 from normexp.errors import UserError
 
 CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from normexp.data import cache
 from normexp.data.base import Data, Dataset, check_fits
-from normexp.data.cache import Content
-from normexp.data.content import content_of
-from normexp.data.entity_stories import NAMES, RELATIONS, generate
-from normexp.data.members import existing_path, files
-from normexp.data.progress import announce
-from normexp.data.questions import Record, matching_sentences, read_records, with_shuffled_entities
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.files.content import content_of
+from normexp.data.files.members import existing_path, files
+from normexp.data.files.progress import announce
 from normexp.data.streams import stream
-from normexp.data.tokens import Question, encode, unseen_answers, vocabulary
+from normexp.data.texts.entity_stories import NAMES, RELATIONS, generate
+from normexp.data.texts.questions import Record, matching_sentences, read_records, with_shuffled_entities
+from normexp.data.texts.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError
 
 PARTS = {"training": "train", "validation": "validation", "test": "test"}  # the corpus's words for our splits

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
-from normexp.data.progress import logger
+from normexp.data.files.progress import logger
 from normexp.data.streams import stream
 from normexp.errors import UserError, unknown
 

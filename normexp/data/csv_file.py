@@ -7,10 +7,10 @@ from pathlib import Path
 
 from normexp.config.text import composed
 from normexp.data.base import Data, Dataset
-from normexp.data.content import content_of
-from normexp.data.csv_table import read_table, table_path
+from normexp.data.files.content import content_of
 from normexp.data.remarks import say_repeated, say_unseen
-from normexp.data.tabular import Task, fill_gaps, set_test_apart, to_data
+from normexp.data.tables.csv_table import read_table, table_path
+from normexp.data.tables.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
 
 

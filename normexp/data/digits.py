@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from normexp.data.base import Data, balanced, empty_like
-from normexp.data.cache import Content, UnwritableCache, cached
-from normexp.data.labelled_images import LabelledImages
+from normexp.data.files.cache import Content, UnwritableCache, cached
+from normexp.data.images.labelled import LabelledImages
 from normexp.errors import UserError
 
 

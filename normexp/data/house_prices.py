@@ -8,10 +8,10 @@ import numpy as np
 
 from normexp.config.identity import PUBLISHED
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
-from normexp.data.content import content_of
-from normexp.data.house_tables import california, find, sindian, table_of
+from normexp.data.files.content import content_of
 from normexp.data.streams import stream
-from normexp.data.tabular import fill_gaps, set_test_apart
+from normexp.data.tables.house_tables import california, find, sindian, table_of
+from normexp.data.tables.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
 # Size, bedrooms, station, price in 1000s of USD: Table 1 of the lecture, the four rows that are printed.

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from normexp.data.base import Data, choose, move
-from normexp.data.cache import Content, cached
-from normexp.data.content import content_of
-from normexp.data.image_tree import LAYOUT, arrays, check_names, class_names, read_tree
-from normexp.data.images import SUFFIXES
-from normexp.data.labelled_images import LabelledImages
-from normexp.data.members import existing_path, files
+from normexp.data.files.cache import Content, cached
+from normexp.data.files.content import content_of
+from normexp.data.files.members import existing_path, files
+from normexp.data.images.decoding import SUFFIXES
+from normexp.data.images.labelled import LabelledImages
+from normexp.data.images.tree import LAYOUT, arrays, check_names, class_names, read_tree
 from normexp.data.remarks import say_repeated, say_unseen
 from normexp.errors import UserError
 

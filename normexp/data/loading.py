@@ -53,7 +53,7 @@ def _content(dataset: Dataset, config: Config) -> str:
     """Return the sha256 of the data that the user brings, of a data set that is built."""
     if "." not in config.choices["dataset"]:
         return dataset.content()
-    from normexp.data.own_content import content_of_own
+    from normexp.data.files.own_content import content_of_own
 
     return content_of_own(dataset, config["dataset"], Path(config["results_dir"]))
 

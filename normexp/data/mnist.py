@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from normexp.data.idx_images import IdxImages
+from normexp.data.images.idx_images import IdxImages
 
 
 @dataclass(frozen=True, kw_only=True)

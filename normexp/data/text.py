@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from normexp.config.identity import PUBLISHED
-from normexp.data import cache
 from normexp.data.base import Array, Data, Dataset, Split, check_fits
-from normexp.data.content import content_of
-from normexp.data.download import Remote, fetch
-from normexp.data.members import existing_file
+from normexp.data.files import cache
+from normexp.data.files.content import content_of
+from normexp.data.files.download import Remote, fetch
+from normexp.data.files.members import existing_file
 from normexp.errors import UserError, unknown
 
 TOPICS, SHAKESPEARE = "topics", "tiny_shakespeare"

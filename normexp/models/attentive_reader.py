@@ -24,7 +24,8 @@ class AttentiveReader(nn.Module):
     vectors of their own, the same in document and question. An empty document or question is one word of padding.
 
     Args:
-        input_shape: (T, 3), see `normexp.data.tokens`; no document and no question has more than T words in training.
+        input_shape: (T, 3), see `normexp.data.texts.tokens`; no document and no question has more than T words in
+            training.
         num_outputs: size of the vocabulary; a word's number in x is its class.
         hidden: units of every LSTM, of the attention and of the layer before the answer.
         embedding: size of the words' vectors, which start as N(0, 1).

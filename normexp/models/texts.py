@@ -13,7 +13,7 @@ def document_and_question(x: Tensor) -> tuple[PackedSequence, PackedSequence]:
     """Return the word numbers of both, int64 (R,), each without its padding; what is empty is one word of padding.
 
     x: (N, T, 3) holds the number of every word, its part (0 in the document, 1 in the question that follows it) and
-    the mask, as in `normexp.data.tokens`.
+    the mask, as in `normexp.data.texts.tokens`.
     """
     words, part, mask = x[..., 0].long(), x[..., 1], x[..., 2]
     asked = (mask * part).sum(1).long()

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
 from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
-from normexp.report.frame import Frame
-from normexp.report.labels import PLACES
-from normexp.report.options import NOTE
-from normexp.report.record import Record
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.labels import PLACES
+from normexp.report.frames.options import NOTE
+from normexp.report.frames.record import Record
 from normexp.sweeps.status import state
 
 MOST_NAMES = 20  # runs without a record that are named one by one

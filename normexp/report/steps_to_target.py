@@ -9,7 +9,7 @@ from normexp.evidence.claims.steps_to_target import best_by_seed, steps_of_each
 from normexp.evidence.curves import Cell
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import Steps
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 
 Target = float | int | str  # a number, or `best of ARM`
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.records import IGNORED, UNREACHED
+from normexp.training.checks.ignored_norm import ignored_norm
+from normexp.training.checks.probabilities import gives_probabilities
+from normexp.training.checks.short_run import unreached, unsettled
 from normexp.training.components import Components
-from normexp.training.ignored_norm import ignored_norm
-from normexp.training.probabilities import gives_probabilities
-from normexp.training.short_run import unreached, unsettled
 from normexp.training.taken_out import taken_out
 
 

@@ -9,7 +9,7 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.training.components import Components
-from normexp.training.hardware import describe
+from normexp.training.machine.hardware import describe
 
 
 def environment(config: Config, data: Data, components: Components) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from normexp.records.files import sweep_temporaries
 from normexp.records.locks import made_and_locked
 from normexp.runs.loggers import Logs
 from normexp.runs.timer import Timer
-from normexp.training.processor import load_average
+from normexp.training.machine.processor import load_average
 
 
 @contextmanager

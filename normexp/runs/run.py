@@ -102,7 +102,7 @@ def _train(
 def _notes(config: Config, data: Data) -> Iterator[str]:
     """Say what the user may not expect of a training that is about to begin."""
     from normexp.training.bfloat16 import has_bfloat16_kernels
-    from normexp.training.hardware import choose_device
+    from normexp.training.machine.hardware import choose_device
 
     if data.note:
         yield f"data: {data.note}"

@@ -25,9 +25,9 @@ from normexp.runs.recorder import held
 from normexp.runs.signals import is_stop
 from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.training.hardware import choose_device, describe
+from normexp.training.machine.hardware import choose_device, describe
+from normexp.training.machine.processor import load_average
 from normexp.training.process import modes_of_torch, threads_and_random_kept
-from normexp.training.processor import load_average
 
 
 def run_study(config: Config, directory: RunDirectory, force: bool) -> None:

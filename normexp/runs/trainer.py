@@ -31,10 +31,10 @@ from normexp.runs.signals import is_stop, stop_signals
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, initialize_from_data
+from normexp.training.checks.fitting import fitting
 from normexp.training.components import Components
 from normexp.training.fit import fit
-from normexp.training.fitting import fitting
-from normexp.training.hardware import peak_memory
+from normexp.training.machine.hardware import peak_memory
 from normexp.training.metrics import build_accumulator, evaluate
 from normexp.training.process import process_settings
 

@@ -10,9 +10,9 @@ import torch
 
 from normexp.errors import UserError
 from normexp.seeding import random_states, set_random_states
+from normexp.studies.arithmetic.reference_adam import AuthorsAdam, ComparedAdam
+from normexp.studies.arithmetic.sharpness import preconditioned_sharpness
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.reference_adam import AuthorsAdam, ComparedAdam
-from normexp.studies.sharpness import preconditioned_sharpness
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.fit import fit
 

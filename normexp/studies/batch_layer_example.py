@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from normexp.evidence.audit import WRONG, judged
+from normexp.studies.arithmetic.numbers import Array, counts, entries, explained, values
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
-from normexp.studies.numbers import Array, counts, entries, explained, values
 
 X = (("1.0", "2.0", "-1.0", "0.0"), ("0.5", "1.0", "0.5", "-1.0"), ("0.0", "0.0", "1.0", "-0.5"))
 W = (("0.1", "-0.2", "0.1"), ("0.2", "0.1", "-0.1"), ("-0.1", "0.2", "0.1"))

@@ -12,8 +12,8 @@ from normexp.errors import UserError
 from normexp.models.activations import activation
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.logarithms import log, log10
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.logarithms import log, log10
 from normexp.training.build import build_norm
 
 LIMIT = math.pi / (math.pi - 1)  # of ReLU, for large batches; the factor of normalization propagation's Jacobian, too

@@ -14,9 +14,9 @@ from normexp.data.base import Array, Data, Split
 from normexp.data.inputs import InputNorm, Transform
 from normexp.errors import UserError
 from normexp.seeding import generator
+from normexp.studies.arithmetic.descent import Descent, Quadratic
+from normexp.studies.arithmetic.update_signs import share_of_units, updates
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.studies.descent import Descent, Quadratic
-from normexp.studies.update_signs import share_of_units, updates
 from normexp.training.build import build_model, build_norm
 from normexp.training.task import task_of
 

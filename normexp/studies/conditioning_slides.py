@@ -12,10 +12,10 @@ from torch import Tensor
 from normexp.errors import UserError
 from normexp.norms.checks.subject import distance
 from normexp.seeding import seeded
+from normexp.studies.arithmetic.descent import Quadratic
+from normexp.studies.arithmetic.numbers import counts
+from normexp.studies.arithmetic.update_signs import share_of_layers, share_of_units, updates
 from normexp.studies.base import Number, Outcome, Study, StudyContext
-from normexp.studies.descent import Quadratic
-from normexp.studies.numbers import counts
-from normexp.studies.update_signs import share_of_layers, share_of_units, updates
 from normexp.training.components import Components
 
 TOLERANCE = 1e-6  # relative, float64; rates are found to 1e-7

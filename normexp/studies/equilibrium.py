@@ -13,8 +13,8 @@ from torch import Tensor
 from normexp.probes.equilibrium import angle, equilibrium_angle
 from normexp.probes.scale_free import check_scale_free
 from normexp.seeding import generator
+from normexp.studies.arithmetic.logarithms import log
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.studies.logarithms import log
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
 from normexp.training.build import build_norm, build_optimizer
 from normexp.training.fit import descend

@@ -11,8 +11,8 @@ from torch import nn
 
 from normexp.evidence.audit import CORRECT, judged
 from normexp.seeding import seeded
+from normexp.studies.arithmetic.numbers import Array
 from normexp.studies.base import Number, Outcome, Study, StudyContext
-from normexp.studies.numbers import Array
 
 EXAMPLES, FEATURES = 1, 0  # axes of a matrix (features, examples)
 READINGS = {

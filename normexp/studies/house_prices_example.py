@@ -9,10 +9,10 @@ import numpy as np
 
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
+from normexp.studies.arithmetic.linear_regression import Regression
+from normexp.studies.arithmetic.numbers import Array
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.house_prices_printed import printed_numbers
-from normexp.studies.linear_regression import Regression
-from normexp.studies.numbers import Array
 
 HALF = 0.5  # of the largest stable rate: a rate of the data's own, as good for one normalization as for another
 NEARLY = 0.9  # of the largest stable rate: the path over the landscape zigzags where the landscape is narrow

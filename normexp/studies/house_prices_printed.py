@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from normexp.studies.arithmetic.numbers import Array, entries, explained, values
 from normexp.studies.base import Number
-from normexp.studies.numbers import Array, entries, explained, values
 
 X = (("152", "229", "84", "95"), ("4", "3", "1", "3"), ("7200", "3000", "1500", "12000"))  # features, houses
 FIRST_PRICE, RATE = 1550.0, 0.1

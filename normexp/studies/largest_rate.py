@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.descent import largest_rate
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.descent import largest_rate
 from normexp.training.build import build_norm
 from normexp.training.fit import descend
 

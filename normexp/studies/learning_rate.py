@@ -12,8 +12,8 @@ import numpy as np
 
 from normexp.data.base import Data
 from normexp.errors import UserError
+from normexp.studies.arithmetic.descent import bisected
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.descent import bisected
 from normexp.training.batches import Examples, sequential_batches
 from normexp.training.build import build_optimizer
 from normexp.training.components import Components, Hyperparameters

@@ -11,8 +11,8 @@ import torch
 
 from normexp.errors import UserError
 from normexp.seeding import generator
+from normexp.studies.arithmetic.numbers import Array
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.numbers import Array
 
 SHARE = 1e-6  # of the first excess loss: where an arm counts as arrived
 LARGEST = 1e300  # beyond it a run has diverged

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from normexp.norms.base import Norm, set_weight
 from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
+from normexp.studies.arithmetic.logarithms import log
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.deep_chain import square_matrix
-from normexp.studies.logarithms import log
 from normexp.studies.unit_squares import check_unit_squares
 from normexp.training.build import build_norm
 

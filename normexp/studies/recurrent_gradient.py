@@ -11,8 +11,8 @@ from normexp.errors import UserError
 from normexp.models.lstm_classifier import LSTMClassifier
 from normexp.models.recurrent.unroll import pack, starting, unroll
 from normexp.seeding import seeded
+from normexp.studies.arithmetic.logarithms import log10
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.studies.logarithms import log10
 
 
 @dataclass(frozen=True, kw_only=True)

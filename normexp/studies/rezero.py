@@ -14,8 +14,8 @@ from normexp.data.base import Data
 from normexp.errors import UserError
 from normexp.probes.jacobian import pull_back
 from normexp.seeding import generator
+from normexp.studies.arithmetic.logarithms import log10
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.studies.logarithms import log10
 from normexp.training.fit import descend
 
 CLASSES = 10

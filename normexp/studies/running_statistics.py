@@ -12,8 +12,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from normexp.errors import UserError
 from normexp.seeding import stream
+from normexp.studies.arithmetic.estimates import Statistics, average, exponential, observed
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
-from normexp.studies.estimates import Statistics, average, exponential, observed
 from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, sequential_batches
 from normexp.training.components import Components
 from normexp.training.fit import fit

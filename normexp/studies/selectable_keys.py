@@ -10,8 +10,8 @@ from scipy.optimize import linprog
 
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.numbers import Array
 from normexp.studies.base import Outcome, Study, StudyContext
-from normexp.studies.numbers import Array
 from normexp.training.build import build_norm
 
 

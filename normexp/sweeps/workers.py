@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from normexp.errors import Interrupted
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.pool import STOPPED, Worker
-from normexp.training.cores import physical_cores
+from normexp.training.machine.cores import physical_cores
 
 if TYPE_CHECKING:
     from normexp.sweeps.submit import Sharing

@@ -28,16 +28,16 @@ from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.bfloat16 import bfloat16_autocast
+from normexp.training.checks.fitting import fitting
+from normexp.training.checks.trial import check_shapes
+from normexp.training.checks.unkept_state import check_initialized
 from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
-from normexp.training.fitting import fitting
-from normexp.training.hardware import choose_device, choose_threads
 from normexp.training.length import length_of
+from normexp.training.machine.hardware import choose_device, choose_threads
 from normexp.training.network import make_model
 from normexp.training.schedules import as_setting, check_schedule
 from normexp.training.task import task_of
-from normexp.training.trial import check_shapes
-from normexp.training.unkept_state import check_initialized
 
 INIT_EXAMPLES = 500  # data-dependent initialization sees this many, as in Salimans & Kingma's code
 

@@ -18,10 +18,10 @@ from normexp.models.transformer.trunk import Transformer
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
 from normexp.training.bfloat16 import bfloat16_in_float32
+from normexp.training.checks.unkept_state import check_hook
 from normexp.training.compiled import compile_fullgraph
 from normexp.training.components import Components, Hyperparameters, name_of, wrong_return
 from normexp.training.process import optimizer_step
-from normexp.training.unkept_state import check_hook
 
 Step = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after one update
 

@@ -24,7 +24,7 @@ from torch.optim import optimizer as _torch
 
 from normexp.seeding import random_kept
 from normexp.torch_modes import gradients_and_full_precision, made_on_cpu, threads_kept
-from normexp.training.cores import settings_wanted
+from normexp.training.machine.cores import settings_wanted
 
 T = TypeVar("T")
 COMPILER = {"trace_autograd_ops": True, "recompile_limit": 2**16, "accumulated_recompile_limit": 2**16}

@@ -159,7 +159,7 @@ def as_recorded(record: RunDirectory, given: Sequence[str]) -> Config:
 
 def _device_here(name: str) -> str:
     """Return a record's device, or the best one of a machine that has none such: another rounds otherwise, no more."""
-    from normexp.training.hardware import choose_device
+    from normexp.training.machine.hardware import choose_device
 
     try:
         return choose_device(name).type

@@ -27,7 +27,7 @@ def copied(folder: Path, names) -> Path:
 
 @pytest.fixture(scope="module")
 def report(tmp_path_factory):
-    from normexp.report.experiments import report_all
+    from normexp.report.commands.experiments import report_all
 
     folder = copied(tmp_path_factory.mktemp("page") / "results", EXPERIMENTS)
     *_, page = report_all([*EXPERIMENTS, f"results_dir={folder}"])
@@ -37,7 +37,7 @@ def report(tmp_path_factory):
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory):
     """The folder of results in which every experiment has a page of its own, and report.html leads to them."""
-    from normexp.report.experiments import report_all
+    from normexp.report.commands.experiments import report_all
     from normexp.report.page import write
 
     folder = copied(tmp_path_factory.mktemp("pages") / "results", OWN_PAGES)

@@ -90,7 +90,7 @@ def test_completion_knows_every_command_group_and_experiment():
 
 def test_completion_of_formats_and_styles_is_what_commands_take():
     from normexp.report.figures import formats
-    from normexp.report.formats import FORMATS as TABLE_FORMATS
+    from normexp.report.tables.formats import FORMATS as TABLE_FORMATS
 
     assert set(TABLES) == set(TABLE_FORMATS)
     assert set(PICTURES) == set(formats.FORMATS)

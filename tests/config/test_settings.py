@@ -188,7 +188,7 @@ def test_habits_of_hydra_mean_something(cli, folder, words):
 
 def test_diff_of_equal_runs_says_so(cli, folder, monkeypatch):
     load = itertools.count()  # of the machine, which is never twice the same
-    for module in ("training.hardware", "runs.recorder"):
+    for module in ("training.machine.hardware", "runs.recorder"):
         monkeypatch.setattr(f"normexp.{module}.load_average", lambda: [next(load)])
     run = trained(cli, "--config", "my.yaml")
     other = trained(cli, "--config", "my.yaml", "results_dir=elsewhere")

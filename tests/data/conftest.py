@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 from server import Server
 
-from normexp.data.idx_images import FILES
+from normexp.data.images.idx_images import FILES
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

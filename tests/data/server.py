@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from normexp.data.download import Remote
+from normexp.data.files.download import Remote
 
 BODY = bytes(range(256)) * 500
 MD5 = hashlib.md5(BODY, usedforsecurity=False).hexdigest()

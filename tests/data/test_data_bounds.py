@@ -15,15 +15,15 @@ import pytest
 from one_line import one_line_error
 
 from normexp.config import compose
-from normexp.data import members as reading
 from normexp.data.adding import Adding
 from normexp.data.base import check_fits
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.csv_file import CsvFile
 from normexp.data.digits import Digits
-from normexp.data.idx_images import FILES
+from normexp.data.files import members as reading
 from normexp.data.image_folder import ImageFolder
-from normexp.data.images import decode
+from normexp.data.images.decoding import decode
+from normexp.data.images.idx_images import FILES
 from normexp.data.loading import load
 from normexp.data.mnist import Mnist
 

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
-from normexp.data import cache
-from normexp.data.cache import Content, cached, folder, newest
 from normexp.data.digits import Digits
+from normexp.data.files import cache
+from normexp.data.files.cache import Content, cached, folder, newest
 from normexp.errors import UserError
 
 
@@ -91,7 +91,7 @@ def test_entry_appears_by_one_rename(cache_folder: Path) -> None:
 
 def test_killed_build_is_not_taken_for_an_entry(cache_folder: Path) -> None:
     code = (
-        "import os, signal; from normexp.data.cache import cached;"
+        "import os, signal; from normexp.data.files.cache import cached;"
         "cached('thing', 'key', lambda: os.kill(os.getpid(), signal.SIGKILL))"
     )
     subprocess.run([sys.executable, "-c", code], check=False)

@@ -10,8 +10,8 @@ import pytest
 
 from normexp.data import cifar10
 from normexp.data.cifar10 import BATCHES, CLASSES, Cifar10
-from normexp.data.cifar_batches import read_pickled_batch
-from normexp.data.content import sha256_of
+from normexp.data.files.content import sha256_of
+from normexp.data.images.cifar_batches import read_pickled_batch
 from normexp.errors import UserError
 
 
@@ -156,7 +156,7 @@ def test_cifar10_decodes_a_copy_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     caplog.set_level("INFO", logger="normexp")
-    monkeypatch.setattr("normexp.data.image_tree.LONG", 0)
+    monkeypatch.setattr("normexp.data.images.tree.LONG", 0)
     archive = str(write_tar(images))
     for _ in range(2):
         Cifar10(archive=archive, validation=0).load(0)
@@ -183,7 +183,7 @@ def test_cifar10_finds_a_truncated_archive_before_decoding(
 ) -> None:
     path = write_tar(images)
     path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
-    monkeypatch.setattr("normexp.data.image_tree.decode", lambda *args: pytest.fail("decoded"))
+    monkeypatch.setattr("normexp.data.images.tree.decode", lambda *args: pytest.fail("decoded"))
     with pytest.raises(UserError, match=r"damaged or truncated archive of \d+ bytes"):
         Cifar10(archive=str(path)).load(0)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
-from normexp.data import csv_table
 from normexp.data.base import Data
 from normexp.data.csv_file import CsvFile
 from normexp.data.inputs import ZCA, Binarize, Center, Identity, MinMax, Standardize
+from normexp.data.tables import csv_table
 from normexp.errors import UserError
 from normexp.records.forms import MOST_CHARACTERS
 

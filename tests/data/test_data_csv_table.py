@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
-from normexp.data import csv_table, numerals
-from normexp.data.csv_table import FEW_ROWS, read_table, table_path
-from normexp.data.numerals import number_in, plain_numbers
+from normexp.data.tables import csv_table, numerals
+from normexp.data.tables.csv_table import FEW_ROWS, read_table, table_path
+from normexp.data.tables.numerals import number_in, plain_numbers
 from normexp.errors import UserError
 
 

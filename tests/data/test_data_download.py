@@ -10,9 +10,11 @@ import pytest
 from one_line import one_line_error
 from server import BODY, MD5, Server, sends
 
-from normexp.data import cifar10, download, idx_images
+from normexp.data import cifar10
 from normexp.data.cifar10 import Cifar10
-from normexp.data.download import Remote, fetch
+from normexp.data.files import download
+from normexp.data.files.download import Remote, fetch
+from normexp.data.images import idx_images
 from normexp.data.mnist import Mnist
 from normexp.errors import UserError
 

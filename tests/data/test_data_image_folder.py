@@ -17,8 +17,8 @@ from PIL import Image
 from normexp.data import image_folder
 from normexp.data.base import Data, Split
 from normexp.data.image_folder import ImageFolder
-from normexp.data.image_tree import read_tree
-from normexp.data.images import decode
+from normexp.data.images.decoding import decode
+from normexp.data.images.tree import read_tree
 from normexp.errors import UserError
 
 Pictures = dict[str, bytes]

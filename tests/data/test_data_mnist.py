@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from normexp.data import idx_images
-from normexp.data.cache import Content
 from normexp.data.fashion_mnist import FashionMnist
-from normexp.data.idx import read_idx
-from normexp.data.idx_images import FILES
+from normexp.data.files.cache import Content
+from normexp.data.images import idx_images
+from normexp.data.images.idx import read_idx
+from normexp.data.images.idx_images import FILES
 from normexp.data.mnist import Mnist
 from normexp.errors import UserError
 

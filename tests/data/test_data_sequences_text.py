@@ -14,11 +14,11 @@ from normexp.data import babi, cloze
 from normexp.data.babi import Babi
 from normexp.data.base import Split
 from normexp.data.cloze import Cloze
-from normexp.data.download import Remote
-from normexp.data.entity_stories import RELATIONS, generate
-from normexp.data.questions import Record, matching_sentences, parse, with_shuffled_entities
-from normexp.data.stories import read_stories
-from normexp.data.tokens import PADDING, UNKNOWN, Question, encode, vocabulary
+from normexp.data.files.download import Remote
+from normexp.data.texts.entity_stories import RELATIONS, generate
+from normexp.data.texts.questions import Record, matching_sentences, parse, with_shuffled_entities
+from normexp.data.texts.stories import read_stories
+from normexp.data.texts.tokens import PADDING, UNKNOWN, Question, encode, vocabulary
 from normexp.errors import UserError
 
 SMALL = {"examples": 300, "test": 100, "validation": 50}

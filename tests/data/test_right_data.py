@@ -175,7 +175,7 @@ def test_published_files_are_the_data_set_itself(run, tmp_path: Path, monkeypatc
     small = tmp_path / "raw"
     write_mnist(small)
     monkeypatch.setattr(Mnist, "published", Mnist(archive=str(small)).content())
-    monkeypatch.setattr("normexp.data.idx_images.remotes", no_network)
+    monkeypatch.setattr("normexp.data.images.idx_images.remotes", no_network)
     words = ("dataset=mnist", "dataset.validation=2")
     _, first = run(*words, f"dataset.archive={small}")
     shutil.rmtree(small)
@@ -188,7 +188,7 @@ def test_published_files_are_the_data_set_itself(run, tmp_path: Path, monkeypatc
 def test_other_copy_in_the_cache_is_used_and_said(run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = tmp_path / "raw"
     write_mnist(small)
-    monkeypatch.setattr("normexp.data.idx_images.remotes", no_network)
+    monkeypatch.setattr("normexp.data.images.idx_images.remotes", no_network)
     words = ("dataset=mnist", "dataset.validation=2", "seed=1")
     _, first = run("dataset=mnist", "dataset.validation=2", f"dataset.archive={small}", "seed=1")
     said, second = run(*words, "--force")
@@ -214,7 +214,7 @@ def write_mnist(folder: Path) -> None:
 
 
 def test_content_is_cheap_the_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from normexp.data import content
+    from normexp.data.files import content
 
     path = table(tmp_path / "my.csv")
     monkeypatch.setattr(content, "SETTLED", 0.0)
@@ -226,7 +226,7 @@ def test_content_is_cheap_the_second_time(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_an_edit_under_the_old_size_and_time_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As by an editor, or `rsync -t`, that sets the time of modification back."""
-    monkeypatch.setattr("normexp.data.content.SETTLED", 0.0)
+    monkeypatch.setattr("normexp.data.files.content.SETTLED", 0.0)
     path = table(tmp_path / "my.csv", 2)
     config, stat = compose(["model=linear", *csv(path)]), path.stat()
     first = with_content(config).content

@@ -5,7 +5,7 @@ from pathlib import Path
 import make_drift as drift
 
 from normexp.config.options import load_yaml
-from normexp.report.named import recorded
+from normexp.report.commands.named import recorded
 from normexp.verify.drift_table import read_table
 from tests.documents.evidence import RESULTS, TOP
 

@@ -11,16 +11,16 @@ from normexp.evidence.audit import cited
 from normexp.evidence.sensitivity import FEWEST
 from normexp.experiments.load import load, read
 from normexp.records.names import CLAIMS
+from normexp.report.commands.ledger import LEDGER
+from normexp.report.commands.named import recorded
 from normexp.report.experiment.claims import claims_text
 from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import NothingTrained, rendered
-from normexp.report.formats import csv_text, markdown
 from normexp.report.ledger.claims import as_markdown
-from normexp.report.ledger.commands import LEDGER
 from normexp.report.ledger.judged import read_reports, records_alone
 from normexp.report.ledger.sources import entries, summary
 from normexp.report.links import markdown_links
-from normexp.report.named import recorded
+from normexp.report.tables.formats import csv_text, markdown
 from tests.documents.evidence import RESULTS, TOP
 
 FOLDERS = recorded([f"results_dir={RESULTS}"])

@@ -14,7 +14,7 @@ from normexp.evidence.learned import chance_bound, learned
 from normexp.evidence.reading import value_at
 from normexp.report.experiment.columns import Difference, Metric, Row
 from normexp.report.experiment.run_columns import Learned
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 
 TEN = Made(examples={"test": 1000}, chance=0.1)
 

@@ -32,9 +32,9 @@ from normexp.evidence.stats import (
 from normexp.evidence.stats.interval import Interval
 from normexp.evidence.verdicts import published_verdict
 from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory
-from normexp.report.formats import FORMATS
-from normexp.report.frame import folder_frame
-from normexp.report.tables import table
+from normexp.report.frames.frame import folder_frame
+from normexp.report.tables.formats import FORMATS
+from normexp.report.tables.runs import table
 
 NAN, INF = math.nan, math.inf
 CHOICES = {"dataset": "digits", "inputs": "standardize", "model": "cnn", "norm": "none", "optim": "sgd"}

@@ -14,7 +14,7 @@ from in_process import InProcess
 from normexp.experiments.load import load
 from normexp.experiments.selection import read_choice
 from normexp.records import find_runs
-from normexp.report.named import results_of
+from normexp.report.commands.named import results_of
 from normexp.runs.estimate import Speed
 
 NAME = "ioffe2015_figure1"
@@ -272,7 +272,7 @@ def test_experiments_of_one_command_have_the_same_workers(cli, results, monkeypa
             made.append(self)
 
     monkeypatch.setattr("normexp.sweeps.workers.Worker", Counted)
-    monkeypatch.setattr("normexp.report.reproduce._show", lambda experiment, results: None)
+    monkeypatch.setattr("normexp.report.commands.reproduce._show", lambda experiment, results: None)
     status, _, stderr = cli(
         "reproduce", "digits_rates_grid", "covariate_shift", "scale=smoke", "jobs=1", f"results_dir={results}"
     )

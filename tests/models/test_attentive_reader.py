@@ -14,7 +14,7 @@ from outcomes import outcome
 from torch import Tensor, nn
 
 from normexp.config import compose, option, options
-from normexp.data.tokens import PADDING, UNKNOWN, Question, encode
+from normexp.data.texts.tokens import PADDING, UNKNOWN, Question, encode
 from normexp.models.attentive_reader import AttentiveReader
 from normexp.models.recurrent.reader import mirrored
 from normexp.models.texts import document_and_question

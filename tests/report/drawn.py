@@ -21,7 +21,7 @@ from normexp.report.figures.drawn import Drawn, drawn
 from normexp.report.figures.experiments import charts
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw
-from normexp.report.measured import Measured, read_measured
+from normexp.report.frames.measured import Measured, read_measured
 
 BASE: dict[str, Any] = {
     "paper": "A paper",

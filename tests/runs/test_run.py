@@ -73,7 +73,7 @@ def test_run_leaves_the_files_of_a_run_directory(train):
 
 
 def test_run_records_the_load_of_the_machine_at_its_begin_and_at_its_end(train, monkeypatch):
-    monkeypatch.setattr("normexp.training.hardware.load_average", lambda: [1.0])
+    monkeypatch.setattr("normexp.training.machine.hardware.load_average", lambda: [1.0])
     monkeypatch.setattr("normexp.runs.recorder.load_average", lambda: [2.0])
     environment = train().environment
     assert (environment["load"], environment["load_at_end"]) == ([1.0], [2.0])

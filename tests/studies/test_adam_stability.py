@@ -10,9 +10,9 @@ from torch import nn
 from normexp.config import compose
 from normexp.errors import UserError
 from normexp.studies.adam_stability import AdamStability, Saved, stability_limit
+from normexp.studies.arithmetic.reference_adam import AuthorsAdam, ComparedAdam, Moments
+from normexp.studies.arithmetic.sharpness import preconditioned_sharpness
 from normexp.studies.base import StudyContext
-from normexp.studies.reference_adam import AuthorsAdam, ComparedAdam, Moments
-from normexp.studies.sharpness import preconditioned_sharpness
 from normexp.training.components import Components
 
 MLP = ["model=mlp", "model.widths=[16]", "epochs=10", "threads=1"]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from normexp.studies.descent import Descent, Quadratic
+from normexp.studies.arithmetic.descent import Descent, Quadratic
 
 
 def quadratic(*scales: float) -> Quadratic:

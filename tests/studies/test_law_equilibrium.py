@@ -7,7 +7,7 @@ from measured_laws import FREE, measured
 from one_line import one_line_error
 
 from normexp.errors import UserError
-from normexp.studies.logarithms import log, log10
+from normexp.studies.arithmetic.logarithms import log, log10
 
 # What the studies measure
 

@@ -11,8 +11,8 @@ from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.seeding import generator
+from normexp.studies.arithmetic.descent import largest_rate
 from normexp.studies.base import StudyContext
-from normexp.studies.descent import largest_rate
 from normexp.studies.largest_rate import FEATURES, PRECISION, LargestRate, stays
 from normexp.training.build import build_norm
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from normexp.studies.linear_regression import Regression
+from normexp.studies.arithmetic.linear_regression import Regression
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 3)) * [1.0, 3.0, 0.5], RNG.normal(size=6)

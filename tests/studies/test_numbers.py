@@ -2,8 +2,8 @@
 
 import pytest
 
+from normexp.studies.arithmetic.numbers import explained
 from normexp.studies.base import Number
-from normexp.studies.numbers import explained
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, WRONG, judged
 from normexp.norms.batch import BatchNorm
 from normexp.report.experiment.printed import own_schemes
+from normexp.studies.arithmetic.estimates import Statistics, average, exponential, observed
 from normexp.studies.base import StudyContext
-from normexp.studies.estimates import Statistics, average, exponential, observed
 from normexp.studies.running_statistics import RunningStatistics, conventions, evaluated_steps, put
 
 TINY = ["study=running_statistics", "norm=batch", "model=mlp", "model.widths=[8,6]", "steps=5", "threads=1"]

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from normexp.errors import UserError
-from normexp.studies.update_signs import one_sign, share_of_layers, share_of_units, updates
+from normexp.studies.arithmetic.update_signs import one_sign, share_of_layers, share_of_units, updates
 from normexp.training.task import Regression
 
 TASK = Regression()

@@ -9,8 +9,9 @@ import pytest
 from in_process import InProcess
 
 from normexp.config import compose
-from normexp.data import cache, idx_images
-from normexp.data.cache import Content
+from normexp.data.files import cache
+from normexp.data.files.cache import Content
+from normexp.data.images import idx_images
 from normexp.errors import Unavailable
 from normexp.sweeps.prefetch import prefetch, to_download
 
@@ -174,7 +175,7 @@ def test_reproduce_without_its_data_is_one_line(reproduce, results, name):
 
 
 def test_reproduce_of_several_leaves_out_the_one_without_data(reproduce, results, monkeypatch):
-    monkeypatch.setattr("normexp.report.reproduce._show", lambda *_: None)
+    monkeypatch.setattr("normexp.report.commands.reproduce._show", lambda *_: None)
     status, lines = reproduce("ba2016_figure2", "ferreira2024_batch_layer_example", "scale=paper")
     assert status == 2
     assert lines[0].startswith("normexp: ba2016_figure2: left out: dataset.path=cnn/questions: no such file")

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from normexp.config import compose
 from normexp.data.loading import load
-from normexp.training import bfloat16, processor
+from normexp.training import bfloat16
 from normexp.training.bfloat16 import bfloat16_in_float32, has_bfloat16_kernels
 from normexp.training.build import build
 from normexp.training.fit import fit
+from normexp.training.machine import processor
 
 ROUNDING = 2.0**-8  # of a bfloat16 number
 CALLS: dict[str, tuple[Callable[..., Tensor], tuple[tuple[int, ...], ...]]] = {

@@ -6,7 +6,7 @@ import sys
 import pytest
 from one_line import one_line_error
 
-from normexp.training.cores import BRIEFLY, WAITING, physical_cores, wait_briefly
+from normexp.training.machine.cores import BRIEFLY, WAITING, physical_cores, wait_briefly
 
 SAID = {"nothing": ({}, BRIEFLY), "policy": ({"OMP_WAIT_POLICY": "active"}, None),
         "spins": ({"GOMP_SPINCOUNT": "7"}, "7"), "off": ({"NORMEXP_PROCESS_SETTINGS": "0"}, None)}  # fmt: skip

@@ -11,9 +11,9 @@ from torch import nn
 
 import normexp
 from normexp.errors import UserError
-from normexp.training import hardware, kernels, processor
 from normexp.training.commit import commit
-from normexp.training.hardware import choose_device, choose_threads, describe, peak_memory
+from normexp.training.machine import hardware, kernels, processor
+from normexp.training.machine.hardware import choose_device, choose_threads, describe, peak_memory
 
 CPU = torch.device("cpu")
 

@@ -11,7 +11,7 @@ from normexp.errors import Impossible
 from normexp.records import IGNORED, find_runs
 from normexp.sweeps.workers import KeptWorkers
 from normexp.training.build import build
-from normexp.training.ignored_norm import ignored_norm
+from normexp.training.checks.ignored_norm import ignored_norm
 
 OWN = """
 from dataclasses import dataclass

@@ -6,7 +6,7 @@ import pytest
 
 from normexp.config import compose, option, options
 from normexp.records import UNREACHED, find_runs
-from normexp.training.short_run import unreached, unsettled
+from normexp.training.checks.short_run import unreached, unsettled
 
 POPULATION = "norm.activations.estimates=population"
 RENORM = ("norm.warmup=5000", "norm.rmax_at=40000", "norm.dmax_at=25000")

@@ -12,7 +12,7 @@ from normexp.errors import UserError
 from normexp.norms import BatchNorm
 from normexp.norms.base import Norm
 from normexp.training.build import build
-from normexp.training.trial import TRIAL_EXAMPLES
+from normexp.training.checks.trial import TRIAL_EXAMPLES
 
 WHITENING = ["model=mlp", "dataset=digits", "norm=decorrelated", "norm.group_size=50", "threads=1"]
 

@@ -22,8 +22,8 @@ from normexp.training.bfloat16 import has_bfloat16_kernels
 from normexp.training.build import build, initialize_from_data
 from normexp.training.components import Components
 from normexp.training.fit import Update, fit
+from normexp.training.machine.processor import load_average
 from normexp.training.process import process_settings
-from normexp.training.processor import load_average
 
 # On one thread, as the cells of a sweep are trained: its processor time is the same beside busy neighbours.
 WORKS = {

@@ -12,7 +12,7 @@ from pathlib import Path
 from normexp.bench.commands import normexp, seconds
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
-from normexp.training.cores import physical_cores
+from normexp.training.machine.cores import physical_cores
 
 WORKS = {
     "mlp": ("dataset=digits", "model=mlp", "norm=batch", "batch_size=60", "steps=3000"),

@@ -11,7 +11,7 @@ from normexp.bench.race import Process
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
 from normexp.bench.turns import in_turns
-from normexp.training.cores import BRIEFLY, physical_cores
+from normexp.training.machine.cores import BRIEFLY, physical_cores
 
 WORKS = {
     "cnn on digits": ("dataset=digits", "model=cnn", "norm=batch"),

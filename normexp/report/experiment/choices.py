@@ -13,7 +13,7 @@ from normexp.experiments.grids import Selection
 from normexp.experiments.halving import last_rung, share_of_grid
 from normexp.experiments.noise import noise_is_unknown
 from normexp.experiments.selection import recorded_selection, remarks, undecided_choices
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 
 
 def choice_notes(experiment: Experiment, measured: Measured, results: Path) -> Iterator[str]:

@@ -11,7 +11,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change
 from normexp.experiments.reproduce import command
 from normexp.records import plain_json
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 
 
 def judged(experiment: Experiment, measured: Measured) -> list[tuple[Claim, Verdict]]:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
 from normexp.experiments import tables
-from normexp.report.against import BY_RANK, difference
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 from normexp.report.metrics import factor, title
-from normexp.report.table import EMPTY, Value
-from normexp.report.tables import summary
+from normexp.report.tables.against import BY_RANK, difference
+from normexp.report.tables.runs import summary
+from normexp.report.tables.table import EMPTY, Value
 
 Values = Mapping[int, float]  # seed -> value
 Printed = tables.Published | tables.PublishedOnly

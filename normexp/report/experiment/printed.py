@@ -10,8 +10,8 @@ from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited, 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
 from normexp.records import read_rows
-from normexp.report.formats import csv_text, markdown
-from normexp.report.table import Table
+from normexp.report.tables.formats import csv_text, markdown
+from normexp.report.tables.table import Table
 
 HEADS = ("document", "place", "quantity", "printed", "computed", "reading", "verdict", "remark")
 

@@ -10,7 +10,7 @@ from normexp.evidence.scales import PAPER
 from normexp.evidence.verdicts import published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
-from normexp.report.table import EMPTY, Value
+from normexp.report.tables.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

@@ -29,11 +29,11 @@ from normexp.report.figures.context import MOST, FigureContext
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
-from normexp.report.formats import csv_text, markdown
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
+from normexp.report.frames.record import Record
 from normexp.report.metrics import factor, possible, title, worst
-from normexp.report.record import Record
-from normexp.report.sensitivity import sensitivity_table
+from normexp.report.tables.formats import csv_text, markdown
+from normexp.report.tables.sensitivity import sensitivity_table
 
 RATE = "optim.lr"
 UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label

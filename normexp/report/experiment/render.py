@@ -31,11 +31,11 @@ from normexp.report.figures.formats import USUAL, Theme, theme
 from normexp.report.figures.own.targets import over_targets
 from normexp.report.figures.styles import LineStyle
 from normexp.report.files import write
-from normexp.report.formats import csv_of, csv_text, markdown
-from normexp.report.html_table import html_page
-from normexp.report.latex import latex
-from normexp.report.measured import Measured, read_measured
-from normexp.report.table import Table
+from normexp.report.frames.measured import Measured, read_measured
+from normexp.report.tables.formats import csv_of, csv_text, markdown
+from normexp.report.tables.html import html_page
+from normexp.report.tables.latex import latex
+from normexp.report.tables.table import Table
 
 MOST_CHOICES = 12  # that a footnote can hold
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from normexp.evidence.curves import SECONDS_PER_STEP
 from normexp.evidence.learned import ERRORS, learned
 from normexp.report.experiment.columns import Column, Row
-from normexp.report.measured import Measured
-from normexp.report.table import EMPTY, Value
+from normexp.report.frames.measured import Measured
+from normexp.report.tables.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from normexp.evidence.curves import Cell, better_direction, is_share
 from normexp.evidence.stats import Interval, SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.report.experiment.columns import Column, Row
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
-from normexp.report.rounding import ratio
 from normexp.report.steps_to_target import Target, steps_by_seed
-from normexp.report.table import EMPTY, Value
+from normexp.report.tables.rounding import ratio
+from normexp.report.tables.table import EMPTY, Value
 
 
 @dataclass(frozen=True)

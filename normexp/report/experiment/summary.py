@@ -11,8 +11,8 @@ from normexp.evidence.curves import better_direction, cost_sign
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report.experiment.columns import Metric, Row
-from normexp.report.formats import prose
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
+from normexp.report.tables.formats import prose
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {

@@ -25,9 +25,9 @@ from normexp.report.experiment.published_columns import Published, Verdict
 from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
-from normexp.report.table import Table
+from normexp.report.tables.table import Table
 
 REFUSED = "refused"
 NOT_RUN = "published only"

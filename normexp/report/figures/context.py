@@ -19,10 +19,10 @@ from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import value_text
 from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
+from normexp.report.frames.record import Record
 from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.ratios import ratios
-from normexp.report.record import Record
 
 MOST = 12  # arms whose rows have colours
 Spec = TypeVar("Spec", bound=Figure)

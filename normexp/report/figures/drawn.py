@@ -12,7 +12,7 @@ from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Theme, images
 from normexp.report.figures.picture import draw
-from normexp.report.formats import escaped
+from normexp.report.tables.formats import escaped
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,8 @@ from normexp.report.figures.context import FigureContext
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.styles import DASHES, LineStyle
-from normexp.report.formats import escaped
-from normexp.report.measured import Measured
+from normexp.report.frames.measured import Measured
+from normexp.report.tables.formats import escaped
 
 PAGE = "figures.md"
 

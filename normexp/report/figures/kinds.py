@@ -22,9 +22,9 @@ from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, in_order
-from normexp.report.measured import runs_of
+from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, possible, title, worst
-from normexp.report.table import EMPTY
+from normexp.report.tables.table import EMPTY
 
 ALL = "all"
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad

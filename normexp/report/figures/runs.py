@@ -15,10 +15,10 @@ from normexp.report.figures.chart import Chart, Panel, Range
 from normexp.report.figures.scales import OFF_SCALE, value_text
 from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
-from normexp.report.frame import Frame
-from normexp.report.labels import PLACES
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.labels import PLACES
+from normexp.report.frames.record import Record
 from normexp.report.metrics import check_metric, drawn_unasked, factor, possible, title, worst
-from normexp.report.record import Record
 
 SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis

@@ -13,7 +13,7 @@ from normexp.errors import unknown
 from normexp.evidence.audit import BEST_FIRST, CITED, CORRECT, DEPENDS, DOCUMENTS, NUMBERS, WRONG, Audited, counted
 from normexp.evidence.scales import SMOKE
 from normexp.records import damaged, read_rows
-from normexp.report.formats import unguarded
+from normexp.report.tables.formats import unguarded
 
 HEADING = "Printed numbers of the sources"
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?")

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction, is_share
 from normexp.report.figures.styles import LineStyle
-from normexp.report.measured import runs_of
+from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, title
 
 MOST_METRICS = 4

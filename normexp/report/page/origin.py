@@ -9,8 +9,8 @@ from normexp.config.recipe import KEY, NONE
 from normexp.evidence.curves import Made, short_commit
 from normexp.records import CONFIG, RunDirectory
 from normexp.records.ranges import ranges
+from normexp.report.frames.record import Record
 from normexp.report.page.elements import plain_rows
-from normexp.report.record import Record
 
 HEADS = ("cell", "seeds", "status", "command of the first seed", "commit", "torch", "processor", "data (sha256)")
 PROGRAM = "normexp run"

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from normexp import __version__
 from normexp.evidence.claims import KINDS
+from normexp.report import html
 from normexp.report.experiment.render import Rendered
 from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Report
-from normexp.report.page import elements as html
+from normexp.report.page import elements
 from normexp.report.page.section import Section, section
 
 FOLDER = Path(__file__).parent
@@ -114,6 +115,6 @@ def _ledger(reports: Sequence[Report]) -> str:
         "a law of theory on a network of ours. "
         "scaled: at a smaller scale of ours, where only the ordering is judged. own: claimed by no source."
     )
-    content = html.element("h2", "Claims by kind", id="ledger-head") + html.plain_rows(heads, rows, "Counts")
+    content = html.element("h2", "Claims by kind", id="ledger-head") + elements.plain_rows(heads, rows, "Counts")
     content += html.element("p", MEANING_OF_VERDICTS) + html.element("p", legend)
     return html.element("section", content, id="ledger", aria_labelledby="ledger-head")

@@ -8,18 +8,18 @@ from pathlib import Path
 
 from normexp.evidence.curves import Curves
 from normexp.records import printable, write_atomically
+from normexp.report import html
 from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
-from normexp.report.frame import Frame, frame_of
-from normexp.report.measured import runs_of
+from normexp.report.frames.frame import Frame, frame_of
+from normexp.report.frames.measured import runs_of
 from normexp.report.notes import notes
-from normexp.report.page import PAGE
-from normexp.report.page import elements as html
+from normexp.report.page import PAGE, elements
 from normexp.report.page.origin import origins
 from normexp.report.page.page import document
 from normexp.report.page.section import figure, viewer
-from normexp.report.tables import table
+from normexp.report.tables.runs import table
 
 
 def write_runs_page(folder: Path) -> Path:
@@ -34,10 +34,10 @@ def _content(frame: Frame) -> str:
     content, metrics = table(frame), _metrics(frame.cells)
     parts = [
         html.element("h2", "Results", id="runs-head"),
-        html.table(content),
+        elements.table(content),
         *_curves(frame),
         viewer(frame.cells, metrics, legend(frame), "runs", first=_first(metrics)),
-        html.notes(content),
+        elements.notes(content),
         html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),
     ]
     return html.element("section", "".join(parts), id="runs", aria_labelledby="runs-head")

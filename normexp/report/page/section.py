@@ -9,11 +9,12 @@ from typing import Any
 from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
+from normexp.report import html
 from normexp.report.experiment.render import Rendered
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.styles import LineStyle
 from normexp.report.ledger.judged import VERDICTS
-from normexp.report.page import elements as html
+from normexp.report.page import elements
 from normexp.report.page.curves import as_script, viewer_data
 from normexp.report.page.origin import origins
 from normexp.report.page.svg import inline
@@ -51,10 +52,10 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
         html.element("h2", html.text(experiment.title)),
         html.element("p", _about(experiment), class_="about"),
         _claims(claims),
-        html.table(rendered.table),
+        elements.table(rendered.table),
         *(figure(each, claims, numbers) for each in rendered.figures),
         viewer(rendered.measured.curves, rendered.measured.metrics, rendered.legend, name),
-        html.notes(rendered.table),
+        elements.notes(rendered.table),
         html.folded("Where these numbers are from", origins(rendered.measured.records, f"Runs of {experiment.title}")),
     ]
     counts = {verdict: sum(claim["verdict"] == verdict for claim in claims) for verdict in VERDICTS}
@@ -69,7 +70,7 @@ def _about(experiment: Experiment) -> str:
 
 
 def _claims(claims: Sequence[Mapping[str, Any]]) -> str:
-    return html.element("ul", "".join(map(html.claim, claims)), class_="claims") if claims else ""
+    return html.element("ul", "".join(map(elements.claim, claims)), class_="claims") if claims else ""
 
 
 def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[int]) -> str:

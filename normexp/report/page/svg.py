@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from normexp.report.page import elements as html
+from normexp.report import html
 
 FONT = "font-family: 'DejaVu Sans', sans-serif; "  # the page sets it once, for all pictures
 _METADATA = re.compile(r"<\?xml.*?\?>|<!DOCTYPE.*?>|<!--.*?-->|<metadata>.*?</metadata>", re.DOTALL)

@@ -11,7 +11,7 @@ from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext, in_order_of
-from normexp.report.measured import runs_of
+from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, title
 from normexp.report.steps_to_target import steps_by_seed
 

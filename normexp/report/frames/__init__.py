@@ -1,0 +1,1 @@
+"""Run directories as frames: the one room in which reports read records."""

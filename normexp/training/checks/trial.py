@@ -1,0 +1,78 @@
+"""A network is tried on a copy before a run begins: what cannot work is said then, before anything is written."""
+
+from __future__ import annotations
+
+import copy
+
+import torch
+from torch import Tensor, nn
+
+from normexp.config import Config
+from normexp.config.text import amount
+from normexp.data.base import Data
+from normexp.errors import first_line
+from normexp.seeding import seeded
+from normexp.training.checks.fitting import fitting
+from normexp.training.checks.order import check_order
+from normexp.training.checks.unkept_state import check_computed, check_state
+
+TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
+
+
+def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
+    """Run a copy of the network on a few zero images: what cannot work is said now, before anything is written."""
+    way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
+    if (rows := len(data.train)) < config["batch_size"]:
+        way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
+    own = any("." in config.choices[group] for group in ("model", "dataset"))
+    shape = f"; an example has shape {data.input_shape}"
+    with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
+        check_computed(model)
+        trial = copy.deepcopy(model)
+        batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
+        if own:
+            expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
+            check_outputs(outputs, expected, trains=True)
+        if own or "." in config.choices["norm"]:
+            check_state(model, trial, batch)
+            check_order(trial, data)
+        if own:
+            check_outputs(_evaluated(trial, batch), expected, trains=False)
+
+
+def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor, object]:
+    """Return a few examples, and what the network makes of them; a whole batch where few are not enough for a scheme.
+
+    Args:
+        most: examples of a batch.
+    """
+    few = torch.zeros(min(TRIAL_EXAMPLES, most), *shape)
+    try:
+        return few, model(few)
+    except ValueError:  # whitening needs more of them than channels
+        whole = torch.zeros(most, *shape)
+        return whole, model(whole)
+
+
+@torch.inference_mode()
+def _evaluated(model: nn.Module, batch: Tensor) -> object:
+    """Return outputs as an evaluation takes them; what asks for a gradient there fails."""
+    try:
+        return model.eval()(batch)
+    except RuntimeError as error:
+        raise RuntimeError(f"in evaluation, which has no gradients: {first_line(error)}") from error
+
+
+def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> None:
+    """Raise ValueError for what somebody's network may return in place of what a loss is computed of.
+
+    Outputs (N,) beside targets (N, 1) would be broadcast to (N, N), and trained without a word.
+    """
+    if not isinstance(outputs, Tensor):
+        raise ValueError(f"the network returns a {type(outputs).__name__}, not a tensor of shape {expected}")
+    if outputs.shape != expected:
+        raise ValueError(f"the network's outputs have shape {tuple(outputs.shape)}, they must have {expected}")
+    if not outputs.is_floating_point():
+        raise ValueError(f"the network's outputs are {outputs.dtype}, and must be real numbers (torch.float32)")
+    if trains and not outputs.requires_grad:
+        raise ValueError("no parameter that is trained has a part in the network's outputs")

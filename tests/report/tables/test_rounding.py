@@ -1,0 +1,75 @@
+"""How numbers are written: everywhere the same, never with more digits than the deviation bears."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from normexp.report.figures.scales import short
+from normexp.report.tables.rounding import mean_and_deviation, number, ratio, with_interval
+
+WRITTEN = {
+    (33.09, 2.41): "33.1 ± 2.4",
+    (44.36, 0.651): "44.36 ± 0.65",
+    (9.99, 0.996): "10.0 ± 1.0",
+    (123.4, 99.6): "120 ± 100",
+    (12345, 250): "12340 ± 250",
+    (0.0281, 0.0034): "0.0281 ± 0.0034",
+    (3.326e-15, 5.4e-15): "(3.3 ± 5.4)e-15",
+    (1.356e7, 5e5): "(1.356 ± 0.050)e+07",
+    (2, 4.2e-8): "2.000000 ± 4.2e-08",
+    (14, 0): "14 ± 0",
+    (2.83e301, 3.12e301): "(2.8 ± 3.1)e+301",
+    (1e305, 3.1e303): "(1.000 ± 0.031)e+305",
+}
+
+
+@pytest.mark.parametrize(("values", "text"), WRITTEN.items(), ids=WRITTEN.values())
+def test_deviation_has_two_digits_and_the_mean_ends_where_it_does(values: tuple[float, float], text: str) -> None:
+    assert mean_and_deviation(*values) == text
+
+
+def test_equal_percentages_have_two_decimals() -> None:
+    assert mean_and_deviation(10.0, 0.0, percent=True) == "10.00 ± 0.00"
+    assert number(97.3, percent=True) == "97.30"
+
+
+@given(st.floats(-1e9, 1e9, allow_subnormal=False), st.floats(1e-9, 1e9))
+def test_what_is_written_reads_back_to_the_same_digits(mean: float, deviation: float) -> None:
+    text = mean_and_deviation(mean, deviation)
+    inside, _, power = text.strip("(").partition(")")
+    first, second = (float(part) * 10 ** int(power[1:] or 0) for part in inside.split(" ± "))
+    digit = 10.0 ** (math.floor(math.log10(deviation)) - 1)
+    assert abs(second - deviation) <= 0.5001 * digit
+    assert abs(first - mean) <= max(0.5001 * digit * 10, abs(mean) * 1e-6)
+
+
+def test_intervals_end_where_their_half_width_does() -> None:
+    assert with_interval(13.12, -31.66, 57.9) == "+13 [-32, +58]"
+    assert with_interval(0.57, 0.33, 0.81) == "+0.57 [+0.33, +0.81]"
+    assert with_interval(-1.05, -10.96, math.inf) == "-1.1 [-11.0, +∞]"
+
+
+def test_of_an_arm_that_diverged_in_every_run_no_end_is_a_number() -> None:
+    assert with_interval(math.inf, math.inf, math.inf) == "+∞ [+∞, +∞]"
+    assert with_interval(math.nan, -math.inf, math.inf) == "? [-∞, +∞]"
+
+
+def test_just_below_a_switch_of_notation_the_rounded_number_is_written_as_the_one_above() -> None:
+    assert (ratio(999.7), ratio(999.4), ratio(-999.7)) == ("1000", "999", "-1000")
+    assert (number(9999.7), number(9999.4), number(-9999.7)) == ("10000", "9999", "-10000")
+    assert number(999999.7) == number(1e6) == "1e+06"
+
+
+def test_ratios_have_three_digits() -> None:
+    assert [ratio(value) for value in (4.4, 14.8, 443.2, 1234.0, math.inf, math.nan)] == [
+        "4.40", "14.8", "443", "1234", "∞", "?"
+    ]  # fmt: skip
+
+
+def test_zero_has_no_sign_of_its_own() -> None:
+    assert mean_and_deviation(-3, 0) == "-3 ± 0"
+    assert with_interval(-0.001, -0.4, 0.4) == "+0.00 [-0.40, +0.40]"
+    assert (number(-0.0), number(-0.001, percent=True), ratio(-0.0)) == ("0", "0.00", "0.00")
+    assert (short(-0.0), short(-0.5)) == ("0", "\N{MINUS SIGN}0.5")

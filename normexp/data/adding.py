@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.data.variable_length import Reach, draw_lengths, masked, reaches
 
 
@@ -47,7 +47,7 @@ class Adding(Dataset):
 
     def _split(self, seed: int, name: str, count: int, reach: Reach) -> Split:
         check_fits(6 * count * reach[1], f"dataset=adding with {count:,} sequences of {reach[1]:,} steps")
-        rng = stream(seed, f"adding {name}")  # its size leaves the other alone
+        rng = numpy_generator(seed, f"adding {name}")  # its size leaves the other alone
         lengths = draw_lengths(rng, count, *reach)
         numbers = rng.random((count, reach[1]), dtype=np.float32)
         marks = _two_marks(rng, lengths, reach[1])

@@ -12,7 +12,7 @@ from normexp.data.files.cache import Content
 from normexp.data.files.content import content_of
 from normexp.data.files.members import existing_path, files
 from normexp.data.files.progress import announce
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.data.texts.entity_stories import NAMES, RELATIONS, generate
 from normexp.data.texts.questions import Record, matching_sentences, read_records, with_shuffled_entities
 from normexp.data.texts.tokens import Question, encode, unseen_answers, vocabulary
@@ -75,7 +75,7 @@ class Cloze(Dataset):
         check_fits(3 * words * (self.examples + self.test), f"dataset=cloze with {self.examples:,} stories")
         sizes = {"training": self.examples, "test": self.test}
         return {
-            part: generate(stream(seed, f"cloze {part}"), size, self.entities, self.facts, self.fillers)
+            part: generate(numpy_generator(seed, f"cloze {part}"), size, self.entities, self.facts, self.fillers)
             for part, size in sizes.items()
         }
 
@@ -122,7 +122,7 @@ class Cloze(Dataset):
 
     def _questions(self, part: str, records: Sequence[Record], pool: int, seed: int) -> list[Question]:
         if self.shuffle_entities:
-            records = with_shuffled_entities(records, pool, stream(seed, f"cloze markers {part}"))
+            records = with_shuffled_entities(records, pool, numpy_generator(seed, f"cloze markers {part}"))
         return [self._shortened(record.to_question()) for record in records]
 
     def _shortened(self, asked: Question) -> Question:

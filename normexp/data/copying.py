@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from normexp.data.base import Data, Dataset, Split, check_fits, empty_like
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.data.variable_length import Reach, draw_lengths, masked, reaches
 
 
@@ -57,7 +57,7 @@ class Copying(Dataset):
         longest = self.items + reach[1] + 1
         size = 2 * count * longest * (self.symbols + 2)
         check_fits(size, f"dataset=copy with {count:,} sequences of {longest:,} steps")
-        rng = stream(seed, f"copy {name}")  # its size leaves the other alone
+        rng = numpy_generator(seed, f"copy {name}")  # its size leaves the other alone
         ends = self.items + draw_lengths(rng, count, *reach)  # where the cue stands
         steps = np.full((count, longest), self.symbols)
         steps[:, : self.items] = rng.integers(self.symbols, size=(count, self.items))

@@ -8,7 +8,7 @@ import numpy as np
 
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
 from normexp.data.files.progress import logger
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.errors import UserError, unknown
 
 DENSITIES = ("box", "normal")
@@ -59,7 +59,7 @@ class CovariateShift(Dataset):
         self._check_names()
         size = 8 * self.examples * self.dimension
         check_fits(size, f"dataset=covariate_shift with {self.examples:,} examples of {self.dimension:,} inputs")
-        rng = stream(seed, "covariate_shift")
+        rng = numpy_generator(seed, "covariate_shift")
         train_a, test_b, test_a, train_b = (self._domain(rng, name) for name in "abab")
         from_a = np.arange(self._from_a)
         rest = np.arange(self.examples - self._from_a)
@@ -124,7 +124,7 @@ class CovariateShift(Dataset):
             logger.warning(
                 f"importance weights: the {len(train)} training examples are worth {effective:.3g} equal ones"
             )
-        return train.take(resample(weights, stream(seed, "importance weights")))
+        return train.take(resample(weights, numpy_generator(seed, "importance weights")))
 
 
 def law(x: Array) -> Array:

@@ -9,7 +9,7 @@ import numpy as np
 from normexp.config.identity import PUBLISHED
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
 from normexp.data.files.content import content_of
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.data.tables.house_tables import california, find, sindian, table_of
 from normexp.data.tables.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
@@ -102,7 +102,7 @@ def _synthetic(options: HousePrices, seed: int) -> Data:
     if options.test >= options.examples:
         raise UserError(f"dataset.test={options.test}: must be less than dataset.examples={options.examples}")
     check_fits(20 * options.examples, f"dataset=house_prices with {options.examples:,} examples")
-    rng = stream(seed, "house_prices")
+    rng = numpy_generator(seed, "house_prices")
     x = _features(rng, options.examples)
     y = law(x) + options.noise * rng.standard_normal((options.examples, 1))
     whole = Split(x.astype(np.float32), y.astype(np.float32))

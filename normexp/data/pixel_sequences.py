@@ -10,7 +10,7 @@ import numpy as np
 from normexp.data.base import Array, Data, Dataset, Split
 from normexp.data.digits import Digits
 from normexp.data.mnist import Mnist
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.errors import UserError, unknown
 
 ORDERS = ("rows", "permuted", "with_replacement")
@@ -105,7 +105,7 @@ def pixel_order(order: str, count: int, seed: int) -> Array:
     if order not in ORDERS:
         raise unknown("dataset.order", order, ORDERS)
     if order == "permuted":
-        return stream(seed, "pixel order").permutation(count)
+        return numpy_generator(seed, "pixel order").permutation(count)
     if order == "with_replacement":
         return np.random.RandomState(1).randint(0, count, count).astype(np.int64)
     return np.arange(count)

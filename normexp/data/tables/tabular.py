@@ -12,7 +12,7 @@ import numpy as np
 from normexp.config.text import amount, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.remarks import MOST_NAMED
-from normexp.data.streams import stream
+from normexp.data.streams import numpy_generator
 from normexp.data.tables.class_labels import class_labels, mixed, spelled
 from normexp.data.tables.csv_table import Table
 from normexp.errors import UserError, unknown
@@ -61,7 +61,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
     total = len(data.train)
     if wish >= total:
         raise UserError(f"dataset.test={wish}: the table has only {amount(total, 'usable row')}")
-    order = stream(seed, "test split").permutation(total)
+    order = numpy_generator(seed, "test split").permutation(total)
     chosen = order[: int(wish)] if wish >= 1 else choose(data, wish, seed, f"dataset.test={wish}")
     return move(data, np.sort(chosen), "test")
 

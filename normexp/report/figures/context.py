@@ -17,7 +17,7 @@ from normexp.experiments.figure import Figure
 from normexp.records import RunDirectory
 from normexp.report.figures.chart import WHOLE, Chart, Panel, Range, Reference
 from normexp.report.figures.scales import value_text
-from normexp.report.figures.styles import LineStyle, distinct, in_order, of_arms, of_scheme
+from normexp.report.figures.styles import LineStyle, dark_to_light, distinct, of_arms, of_scheme
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
@@ -192,7 +192,7 @@ class FigureContext(Generic[Spec]):
         names = [self.name(cell, without) for cell in cells]
         arms = {cell.arm for cell in cells}
         if len(arms) == 1 and len(cells) > 1:
-            return dict(zip(names, in_order(len(cells)), strict=True))
+            return dict(zip(names, dark_to_light(len(cells)), strict=True))
         if not self._has_schemes:
             return {name: distinct(i) for i, name in enumerate(names)}
         return of_arms({name: self.scheme(cell.arm) for name, cell in zip(names, cells, strict=True)})
@@ -264,7 +264,7 @@ def _zoomed(data: pd.DataFrame, whole: Panel, zoom: Mapping[str, Range]) -> tupl
     return both, {WHOLE: whole, "part": part}
 
 
-def in_order_of(data: pd.DataFrame, column: str, names: Iterable[str]) -> pd.DataFrame:
+def sorted_by(data: pd.DataFrame, column: str, names: Iterable[str]) -> pd.DataFrame:
     """Return the rows in the order of the names in a column; those with one name stay in theirs."""
     ordered = data.assign(**{column: pd.Categorical(data[column], list(names))})
     return ordered.sort_values(column, kind="stable").astype({column: str})

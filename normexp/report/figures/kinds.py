@@ -15,13 +15,13 @@ from normexp.evidence.scales import PAPER
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
-from normexp.report.figures.context import FigureContext, check_known, in_order_of
+from normexp.report.figures.context import FigureContext, check_known, sorted_by
 from normexp.report.figures.own.lines import lines
 from normexp.report.figures.own.path import contour
 from normexp.report.figures.own.percentiles import percentiles
 from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten, value_text
-from normexp.report.figures.styles import LineStyle, in_order
+from normexp.report.figures.styles import LineStyle, dark_to_light
 from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.tables.table import EMPTY
@@ -79,7 +79,7 @@ def _as_formula(data: pd.DataFrame) -> pd.DataFrame:
 def _formula_styles(predicted: FigureContext[Any], axis: str) -> dict[str, LineStyle]:
     """Return a dashed line without markers for each prediction, black if there is one."""
     names = list(dict.fromkeys(predicted.name(cell, axis) for cell in predicted.runs))
-    dashed = [replace(style, dashes=(3, 4), width=1.0, marker="None") for style in in_order(len(names))]
+    dashed = [replace(style, dashes=(3, 4), width=1.0, marker="None") for style in dark_to_light(len(names))]
     return {f"formula: {name}": style for name, style in zip(names, dashed, strict=True)}
 
 
@@ -114,7 +114,7 @@ def _sorted(data: pd.DataFrame, highest: bool) -> pd.DataFrame:
     finite = data["value"].where(np.isfinite(data["value"]))
     lines = data.assign(lost=finite.isna(), mean=-finite if highest else finite).groupby("line")
     order = lines.agg({"lost": "sum", "mean": "mean"}).sort_values(["lost", "mean"], kind="stable").index
-    return in_order_of(data, "line", order)
+    return sorted_by(data, "line", order)
 
 
 def counts(context: FigureContext[Counts]) -> Chart:
@@ -185,10 +185,10 @@ def multiples(context: FigureContext[Multiples]) -> Chart:
                 panels[f"{statistic} {name}"] = Panel(
                     name, context.label(statistic), possible(statistic), worst(statistic)
                 )
-    both = in_order_of(pd.concat(parts, ignore_index=True), "panel", panels)
+    both = sorted_by(pd.concat(parts, ignore_index=True), "panel", panels)
     by_arm = spec.panels == "arm"
     names = [context.label(layer) for layer in layers]
-    styles = dict(zip(names, in_order(len(names)), strict=True)) if by_arm else context.styles(list(context.runs))
+    styles = dict(zip(names, dark_to_light(len(names)), strict=True)) if by_arm else context.styles(list(context.runs))
     return context.chart(
         both, mark="line", x="step", y="y", colour="layer" if by_arm else "line", panel="panel", panels=panels,
         band="sd", styles=styles, labels={"x": context.words("x", "step")},

@@ -106,7 +106,7 @@ def _crowded(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
 
 def one_scheme(names: Sequence[str]) -> dict[str, LineStyle]:
     if len(names) > 2 and _differ_in_a_number(names):
-        return dict(zip(names, in_order(len(names)), strict=True))
+        return dict(zip(names, dark_to_light(len(names)), strict=True))
     return {name: distinct(i) for i, name in enumerate(names)}
 
 
@@ -120,7 +120,7 @@ def distinct(index: int) -> LineStyle:
     return LineStyle(COLOURS[index % len(COLOURS)], DASHES[(round_ + index % 2) % len(DASHES)])
 
 
-def in_order(count: int) -> list[LineStyle]:
+def dark_to_light(count: int) -> list[LineStyle]:
     """Return the styles of values in order, dark to light; a single one is black."""
     if count == 1:
         return [LineStyle("#000000")]

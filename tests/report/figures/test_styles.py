@@ -11,8 +11,8 @@ from normexp.report.figures.styles import (
     NEAR,
     SHADES,
     contrast,
+    dark_to_light,
     distance,
-    in_order,
     of_arms,
     of_scheme,
     shade,
@@ -39,7 +39,7 @@ def test_every_colour_and_shade_can_be_seen_on_white(color: str) -> None:
     shades = [shade(color, place) for place in range(len(SHADES))]
     assert len(set(shades)) == len(SHADES)
     assert min(map(contrast, shades)) >= CONTRAST
-    assert min(contrast(style.color) for style in in_order(10)) >= CONTRAST
+    assert min(contrast(style.color) for style in dark_to_light(10)) >= CONTRAST
     assert contrast("#56B4E9") < CONTRAST  # sky blue, which it was
 
 

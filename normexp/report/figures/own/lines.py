@@ -15,7 +15,7 @@ from normexp.evidence.curves import Cell
 from normexp.experiments.figures import Lines
 from normexp.report.figures.chart import Chart, Numbers, Panel
 from normexp.report.figures.context import FigureContext
-from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, LineStyle, distinct, in_order
+from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, LineStyle, dark_to_light, distinct
 from normexp.report.figures.tables import tables
 
 GREY, FILL, EDGE = "#666666", "#efefef", "#bbbbbb"
@@ -60,7 +60,7 @@ def _styles(context: FigureContext[Lines], data: pd.DataFrame, cells: list[Cell]
     """Lines of several arms have the arms' colours and dashes by column; those of one arm go from dark to light."""
     keys = list(dict.fromkeys(data["key"]))
     arms = context.styles(cells)
-    own = in_order(len(keys)) if context.spec.by and len(keys) > 1 else [distinct(i) for i in range(len(keys))]
+    own = dark_to_light(len(keys)) if context.spec.by and len(keys) > 1 else [distinct(i) for i in range(len(keys))]
     styles: dict[str, LineStyle] = {}
     for line, cell, key, column in data[["line", "cell", "key", "column"]].drop_duplicates().itertuples(index=False):
         place = keys.index(key)

@@ -10,7 +10,7 @@ import pandas as pd
 from normexp.evidence.curves import better_direction
 from normexp.experiments.figures import StepsToTarget
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.context import FigureContext, in_order_of
+from normexp.report.figures.context import FigureContext, sorted_by
 from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, title
 from normexp.report.steps_to_target import steps_by_seed
@@ -30,7 +30,7 @@ def steps_to_target(context: FigureContext[StepsToTarget]) -> Chart:
     data = pd.DataFrame(rows)
     if spec.sort:
         order = data.groupby("line", sort=False)["steps"].median().sort_values(kind="stable").index
-        data = in_order_of(data, "line", order)
+        data = sorted_by(data, "line", order)
     meaning = f"First evaluation with {_goal(context, better)}.{_never(context, data)}"
     labels = {"x": context.words("x", f"steps to {_goal(context, better)}")}
     given: dict[str, Any] = {"styles": context.row_styles(), "labels": labels, "sentences": (meaning,)}

@@ -26,6 +26,11 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def pytest_unconfigure() -> None:
+    """Let the interpreter clear away what was frozen: a compiler counts, at length, what it takes for leaks."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory):
     """Never touch the user's cache of data sets."""

@@ -464,7 +464,7 @@ FAILING = {
 @pytest.mark.parametrize(
     "group", [pytest.param(each, marks=() if each == "probe" else pytest.mark.slow) for each in FAILING]
 )
-def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kept(cli, folder, group):
+def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kept(cli, folder, undrawn, group):
     part = FAILING[group][0]
     words = ["run", *FAILING[group], MINE, "steps=40", "eval_every=1", *TINY[1:], "results_dir=r"]
     (folder / "broken").touch()

@@ -159,7 +159,7 @@ def test_load_model_of_a_run_that_was_saved_before_it_diverged_says_so(folder: P
 
 
 def test_load_model_of_a_study_says_that_it_trains_nothing(folder: Path) -> None:
-    run = normexp.run(["study=orthogonalization"])
+    run = normexp.run(["study=orthogonalization", "study.widths=[16,32]", "study.depth=10"])
     with pytest.raises(normexp.UserError, match="study=orthogonalization measures, and trains no network"):
         normexp.load_model(run.path)
 

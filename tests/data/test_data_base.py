@@ -1,6 +1,7 @@
 """Holding out, subsets and standardized targets."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from normexp.config import compose, option
 from normexp.config.instantiate import instantiate
 from normexp.config.options import is_description
+from normexp.data import mnist1d
 from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_out
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
@@ -129,8 +131,9 @@ WISHED = {"validation": 5, "subset": 10, "label_noise": 0.5, "order": "permuted"
 
 
 @pytest.mark.parametrize("name", HERE)
-def test_the_split_seed_draws_what_the_option_says_and_nothing_else(name: str) -> None:
+def test_the_split_seed_draws_what_the_option_says_and_nothing_else(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """`dataset.split_seed` is refused without these keys: it would make runs of another name and the same data."""
+    monkeypatch.setattr(mnist1d, "lines", cache(mnist1d.lines))  # half a second each time
     node = option("dataset", name)
     wishes = {key: WISHED[key] for key in node["_split_seed_draws_"] if key in WISHED}
     small = {key: value for key, value in SMALL.items() if key in node} | {"validation": 0}

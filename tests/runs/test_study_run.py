@@ -66,7 +66,7 @@ def test_study_depends_on_its_seed_and_not_on_what_ran_before(tmp_path):
 def test_study_loads_no_data_it_does_not_ask_for(tmp_path, monkeypatch):
     loads = iter([[1.0], [2.0]])
     monkeypatch.setattr("normexp.runs.study_run.load_average", lambda: next(loads))
-    run_study(compose(["study=rezero", "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
+    run_study(compose(["study=rezero", "study.depth=2", "dataset=mnist"]), RunDirectory(tmp_path / "x"), force=False)
     environment = json.loads((tmp_path / "x" / "environment.json").read_text())
     assert "data" not in environment
     assert (environment["load"], environment["load_at_end"]) == ([1.0], [2.0])

@@ -13,7 +13,7 @@ from one_line import one_line_error
 from torch import nn
 
 import normexp
-from normexp.config import compose
+from normexp.config import Config, compose
 from normexp.data.loading import Loader
 from normexp.errors import Interrupted, UserError
 from normexp.norms.base import Norm
@@ -161,11 +161,15 @@ def test_a_run_that_diverges_is_recorded_as_alone_and_the_others_end(sweep):
         assert run.environment["stacked"] == 2
 
 
+def configs_of_pair(*more: str) -> list[Config]:
+    own = [f"seed={seed} optim=adam optim.lr={rate} schedule=cosine".split() for seed, rate in enumerate(RATES)]
+    return [compose([*SMALL, *words, *more]) for words in own]
+
+
 @pytest.fixture
 def pair(tmp_path):
     """Two runs of one shape: (configurations, folders)."""
-    own = [f"seed={seed} optim=adam optim.lr={rate} schedule=cosine".split() for seed, rate in enumerate(RATES)]
-    configs = [compose([*SMALL, *words, f"results_dir={tmp_path}"]) for words in own]
+    configs = configs_of_pair(f"results_dir={tmp_path}")
     return configs, [tmp_path / "runs" / config.name for config in configs]
 
 
@@ -195,23 +199,28 @@ def watched(monkeypatch, caplog):
     monkeypatch.setattr("normexp.runs.recorder.Recorder.failed", lambda *_: None)
 
 
-def whole(pair, tmp_path) -> list[bytes]:
-    """Return curves and checkpoints of the same two runs, trained without a stop."""
-    configs, paths = pair
-    once = [tmp_path / "once" / path.name for path in paths]
-    stack.train_stack(configs, once, False, NullProgress, Loader())
-    return [record(path) for path in once]
+def trained_at_once(configs: list[Config], folder: Path) -> list[bytes]:
+    """Return curves and checkpoints of two runs that are trained without a stop."""
+    paths = [folder / config.name for config in configs]
+    stack.train_stack(configs, paths, False, NullProgress, Loader())
+    return [record(path) for path in paths]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> list[bytes]:
+    """What the runs of `pair` come to without a stop."""
+    return trained_at_once(configs_of_pair(), tmp_path_factory.mktemp("whole"))
 
 
 def record(path: Path) -> bytes:
     return metrics(path) + (path / CHECKPOINT).read_bytes()
 
 
-def test_a_stack_depends_on_nothing_that_was_drawn_before_it(pair, tmp_path):
+def test_a_stack_depends_on_nothing_that_was_drawn_before_it(pair, whole):
     torch.manual_seed(7)
     train_pair(pair)
     torch.manual_seed(8)
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
 def test_a_forced_stack_that_is_refused_at_its_second_run_leaves_the_first_as_it_was(pair, monkeypatch):
@@ -231,24 +240,24 @@ def test_a_forced_stack_that_is_refused_at_its_second_run_leaves_the_first_as_it
     assert {file: file.read_bytes() for path in paths for file in path.iterdir()} == before
 
 
-def test_a_stack_that_a_second_ctrl_c_stops_has_not_failed(pair, tmp_path, monkeypatch):
+def test_a_stack_that_a_second_ctrl_c_stops_has_not_failed(pair, whole, monkeypatch):
     monkeypatch.setattr(stack, "POLL_INTERVAL", 0.0)
     with pytest.raises(KeyboardInterrupt):
         train_pair(pair, 4, KeyboardInterrupt())
     assert [RunDirectory(path).status["status"] for path in pair[1]] == ["running", "running"]
     train_pair(pair)
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
 @pytest.mark.parametrize("step", [1, 4, 6, 9])
-def test_a_stack_that_is_stopped_goes_on_to_the_same_bytes(pair, tmp_path, watched, step):
+def test_a_stack_that_is_stopped_goes_on_to_the_same_bytes(pair, whole, watched, step):
     with pytest.raises(Interrupted, match=f"stopped at step {step}; the same command continues 2 stacked runs"):
         train_pair(pair, step)
     for path in pair[1]:
         assert (status := RunDirectory(path).status)["status"] == "interrupted"
         assert status["step"] == step
     assert train_pair(pair) == ["done", "done"]
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
 class Tied(nn.Module):
@@ -272,13 +281,13 @@ def test_a_stack_of_networks_with_tied_weights_goes_on_to_the_same_bytes(tmp_pat
     with pytest.raises(Interrupted, match="stopped at step 4"):
         train_pair(tied, 4)
     assert train_pair(tied) == ["done", "done"]
-    assert [record(path) for path in tied[1]] == whole(tied, tmp_path)
+    assert [record(path) for path in tied[1]] == trained_at_once(tied[0], tmp_path / "once")
 
 
 @pytest.mark.parametrize("dies", [1, 4, 8])
 @pytest.mark.parametrize("renamed", [0, 1, 2])
 def test_a_stack_that_is_killed_while_it_saves_goes_on_from_one_step(
-    pair, tmp_path, watched, monkeypatch, dies, renamed
+    pair, whole, tmp_path, watched, monkeypatch, dies, renamed
 ):
     """Killed when so many of its two runs' new checkpoints had taken the place of the old ones."""
     monkeypatch.setattr(stack.Stack, "_due", lambda self: True)
@@ -305,10 +314,10 @@ def test_a_stack_that_is_killed_while_it_saves_goes_on_from_one_step(
     monkeypatch.setattr(stack, "settle", settled)
     assert train_pair(pair) == ["done", "done"]
     assert steps == [[dies, dies]]  # all were written: none is lost
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
-def test_a_stack_that_is_killed_before_all_are_written_goes_on_from_the_save_before(pair, tmp_path, watched):
+def test_a_stack_that_is_killed_before_all_are_written_goes_on_from_the_save_before(pair, whole, watched):
     with pytest.raises(Interrupted):
         train_pair(pair, 3)
     folder = pair[1][1]
@@ -317,19 +326,19 @@ def test_a_stack_that_is_killed_before_all_are_written_goes_on_from_the_save_bef
     )
     assert step_of(folder / stack_checkpoint.NEXT) == 5
     assert train_pair(pair) == ["done", "done"]
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
-def test_a_stack_with_a_damaged_checkpoint_begins_again_together(pair, tmp_path, watched, caplog):
+def test_a_stack_with_a_damaged_checkpoint_begins_again_together(pair, whole, watched, caplog):
     with pytest.raises(Interrupted):
         train_pair(pair, 6)
     (pair[1][1] / CHECKPOINT).write_bytes(b"no checkpoint")
     assert train_pair(pair) == ["done", "done"]
     assert "set aside as *.damaged" in caplog.text
-    assert [record(path) for path in pair[1]] == whole(pair, tmp_path)
+    assert [record(path) for path in pair[1]] == whole
 
 
-def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pair, tmp_path, watched):
+def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pair, whole, watched):
     with pytest.raises(Interrupted):
         train_pair(pair, 6)
     RunDirectory(pair[1][0]).write_status("diverged", step=5, steps=9, attempts=1, seconds=1.0)
@@ -343,7 +352,7 @@ def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pa
         patch.setattr(stack.Stack, "_prepare", noted)
         assert train_pair(pair) == ["diverged", "done"]
     assert sizes == [(1, 2)]
-    assert record(pair[1][1]) == whole(pair, tmp_path)[1]
+    assert record(pair[1][1]) == whole[1]
     assert RunDirectory(pair[1][1]).environment["stacked"] == 2
 
 

@@ -69,7 +69,8 @@ def test_sweep_prints_its_table(cli, results, monkeypatch):
     assert cli(*given)[1] == stdout  # all of it was there already
 
 
-STUDY, UNVALIDATED = ("study=orthogonalization",), (*TINY, "optim.lr=0.01,0.1", "dataset.validation=0")
+STUDY = ("study=orthogonalization", "study.widths=[16,32]", "study.depth=10")
+UNVALIDATED = (*TINY, "optim.lr=0.01,0.1", "dataset.validation=0")
 
 
 @pytest.mark.parametrize("given", [STUDY, UNVALIDATED], ids=["a study", "no validation split"])

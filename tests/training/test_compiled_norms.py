@@ -49,7 +49,7 @@ def graphs_of_plain_torch(request, monkeypatch):
     compiled_norms.compiled.cache_clear()
 
 
-CASES = [(CNN, "switchable"), (CNN, "evonorm_b0"), (CNN, "dynamic_tanh"), (CNN, "online"), (MLP, "online")]
+CASES = [(ONE, "switchable"), (ONE, "evonorm_b0"), (CNN, "dynamic_tanh"), (ONE, "online"), (MLP, "online")]
 
 
 @pytest.mark.parametrize(("model", "norm"), [*CASES, (MLP, "group"), *((MLP, norm) for norm in ON_WEIGHTS)])

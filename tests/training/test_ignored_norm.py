@@ -4,6 +4,7 @@ import sys
 
 import pytest
 from companions import KINDS
+from in_process import InProcess
 
 from normexp.config import compose
 from normexp.data.loading import Loader
@@ -134,7 +135,8 @@ def test_the_workers_of_a_sweep_say_it_once(caplog):
     assert caplog.messages == ["norm=batch changes nothing"]
 
 
-def test_the_record_says_it_and_so_does_every_table(cli, results):
+def test_the_record_says_it_and_so_does_every_table(cli, results, monkeypatch):
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("model=linear,mlp", "steps=2", "threads=1", "recipe=none", f"results_dir={results}")
     note = "Warning: norm=batch changes nothing in model=linear: what is trained is norm=none."
     status, stdout, _ = cli("sweep", "norm=none,batch", *words, "--jobs", "1")

@@ -8,6 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -117,11 +119,12 @@ def _null(ranks: Sequence[int], size: int) -> Floats:
     """Return the probability of every sum of `size` of the ranks, all choices being equally likely."""
     counts = np.zeros((size + 1, sum(ranks) + 1))
     counts[0, 0] = 1
-    for rank in ranks:
-        counts[1:, rank:] += counts[:-1, : counts.shape[1] - rank].copy()
+    for end, rank in zip(accumulate(ranks, initial=1), ranks, strict=False):  # no sum of those before is as large
+        counts[1:, rank : end + rank] += counts[:-1, :end].copy()
     return np.asarray(counts[size] / counts[size].sum())
 
 
+@cache
 def _depth(first: int, second: int, tail: float) -> int:
     """Return how many pairwise differences to leave out at each end, plus one; 0 where none may be."""
     if max(first, second) > EXACT:

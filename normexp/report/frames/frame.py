@@ -45,6 +45,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import names, read, scales
 from normexp.experiments.selection import read_choice
 from normexp.records import RunDirectory, find_runs
+from normexp.records.sources import source_of
 from normexp.report.frames.data_versions import with_data_versions
 from normexp.report.frames.declared import declared_records
 from normexp.report.frames.labels import PLACES, Labels, order
@@ -136,9 +137,8 @@ def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Rec
             seed = int(dict(point)["seed"])
             name = PurePath(os.path.relpath(path, results)).as_posix()
             settings = experiment.settings(arm, point, chosen.get(experiment.choice_of(arm, point)))
-            records[path] = Record(
-                RunDirectory(path), name, experiment.name, experiment.scale, arm, axes, seed, settings=settings
-            )
+            run = RunDirectory(path, source_of(path))  # as it is now: it is looked for once
+            records[path] = Record(run, name, experiment.name, experiment.scale, arm, axes, seed, settings=settings)
     return _begun(records, experiment.design)
 
 

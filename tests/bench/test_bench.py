@@ -34,6 +34,7 @@ def losses(name: str, work: tuple[str, ...]) -> Side:
     return Side(name, side(name)(Work([*work, "threads=1"]))(5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in ABOUT if name not in ("normexp", "plain_gpt")])
 def test_bench_side_trains_what_normexp_trains(name):
     skip_unless_there(name)
@@ -47,6 +48,7 @@ def skip_unless_there(name: str) -> None:
         pytest.skip(f"needs {NEEDS[name]}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["script_0", "resident", "hand_written", "lightning", "skorch"])
 def test_bench_side_clips_gradients_where_normexp_does(name):
     skip_unless_there(name)
@@ -54,12 +56,14 @@ def test_bench_side_clips_gradients_where_normexp_does(name):
     assert deviation(losses(name, clipped), losses("normexp", clipped)) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["resident", "hand_written"])
 @pytest.mark.parametrize("work", [TABLE, ("dataset=digits", "model=mlp", "norm=layer")], ids=["table", "digits"])
 def test_bench_side_trains_other_works(name, work):
     assert deviation(losses(name, work), losses("normexp", work)) < TOLERANCE
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", DECODERS[1:])
 def test_bench_side_trains_a_decoder(name):
     small = (*GPT, "model.width=16", "dataset.subset=100", "dataset.context=8")
@@ -135,6 +139,7 @@ def test_bench_draws_a_dot_per_turn_of_normexp_over_the_other_sides(tmp_path):
     assert write_picture(tmp_path / "nothing") == []
 
 
+@pytest.mark.slow
 def test_bench_memory_is_that_of_the_command():
     """A process begins with the peak of its parent, and this one is large."""
     held = b"x" * (200 * 2**20)
@@ -144,6 +149,7 @@ def test_bench_memory_is_that_of_the_command():
         usage(python("raise SystemExit('boom')"))
 
 
+@pytest.mark.slow
 def test_bench_growth_lengthens_curves(cli, results, tmp_path):
     assert cli("run", "model=linear", "steps=4", "eval_every=2", f"results_dir={results}", "threads=1")[0] == 0
     (run,) = (results / "runs").iterdir()

@@ -64,6 +64,7 @@ def test_level_is_kept_where_runs_diverge_and_ranks_take_over() -> None:
     assert 0 < wrong <= 0.05 * 300
 
 
+@pytest.mark.slow
 def test_simulation_decides_as_the_claims_do() -> None:
     looks, shares = (5, 10, 15), np.array(Design(tuple(range(15)), (5, 10, 15)).shares)
     values = draws(15, np.array([0.0, 0.5, 1.0, 2.0]), 12)

@@ -128,6 +128,7 @@ class Picky(nn.Module):
         return x
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", ["float16", "bfloat16", "compile", "channels last", "autocast"])
 def test_card_finds_what_does_not_work(case):
     @dataclass(frozen=True, kw_only=True)

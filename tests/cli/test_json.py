@@ -77,6 +77,7 @@ def test_json_of_status_is_as_documented(cli, tmp_path):
     for name, state in (("a", "done"), ("b", "failed")):
         (tmp_path / name).mkdir()
         (tmp_path / name / "status.json").write_text(json.dumps({"status": state, "step": 3, "steps": 9}))
+    (tmp_path / "c").symlink_to(tmp_path / "a")
     document = document_of(cli, "status", tmp_path)
     assert document["counts"] == {"done": 1, "failed": 1}
     assert document["unfinished"] == [{"path": f"{tmp_path}/b", "state": "failed", "detail": "step 3/9"}]

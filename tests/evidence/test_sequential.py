@@ -179,6 +179,7 @@ def test_looks_at_each_of_several_comparisons_are_put_together_before_all_of_the
     assert both.interval in (first.interval, second.interval)
 
 
+@pytest.mark.slow
 def test_intervals_over_looks_decide_where_the_verdicts_do():
     decided = 0
     for seed in range(80):

@@ -131,6 +131,7 @@ def test_constant_difference_is_judged_by_rank_not_by_a_spread_of_zero() -> None
     assert many.confidence_interval() == Interval(0.98 - 0.1135, 0.98 - 0.1135)
 
 
+@pytest.mark.slow
 def test_ranks_of_many_runs_are_those_of_scipy_and_take_no_minutes() -> None:
     """Counting all choices of 600 ranks of 1200 needs gigabytes, and has more of them than float64 can hold."""
     draw = np.random.default_rng(12)

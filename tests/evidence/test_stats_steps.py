@@ -131,6 +131,7 @@ def test_equal_counts_of_evaluations_are_no_interval_of_width_0() -> None:
     assert (interval.low, interval.high) == pytest.approx((1001 / 1000, 1500 / 501))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ratio", "evaluations"), [(1.0, 5), (4.0, 60), (8.0, 5)])
 def test_interval_covers_the_ratio_on_a_coarse_grid_too(ratio: float, evaluations: int) -> None:
     draw, grid = np.random.default_rng(11), np.linspace(0, 1500, evaluations + 1)

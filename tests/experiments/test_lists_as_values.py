@@ -34,6 +34,7 @@ claims:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spelled", ["[4, 4]", '"[4,4]"'])
 def test_values_of_an_axis_may_be_lists(spelled, tmp_path, capsys, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)

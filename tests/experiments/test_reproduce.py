@@ -262,6 +262,7 @@ def test_records_that_are_taken_as_they_are_need_no_code(cli, verb):
     assert (status, "key 'plugins' does not exist" in stderr) == (2, True)
 
 
+@pytest.mark.slow
 def test_experiments_of_one_command_have_the_same_workers(cli, results, monkeypatch):
     """To import torch takes longer than a small experiment; both stages of both are trained by one process."""
     made = []

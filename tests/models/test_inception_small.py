@@ -109,6 +109,7 @@ SCHEMES = [name for name in options("norm") if name != "spectral"]  # see below
 FIRST = [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in SCHEMES]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", FIRST)
 def test_inception_small_trains_with_every_scheme(norm):
     """On digits; losses are finite and fall."""

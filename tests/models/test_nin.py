@@ -107,6 +107,7 @@ def losses(norm: str) -> list[float]:
     return [float(update.loss) for update in fit(components)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", KINDS_FIRST)
 def test_nin_trains_with_every_scheme(norm):
     found = losses(norm)

@@ -169,6 +169,7 @@ def test_batch_normalized_lstm_has_no_bias_in_the_two_inner_terms():
     assert all(bool((gain == torch.tensor(0.1)).all()) for gain in gains)
 
 
+@pytest.mark.slow
 def test_normprop_constants_are_where_the_variances_settle():
     """A simulation with independent gates N(0, 8), 8 = gamma_x^2 + gamma_h^2."""
     generator = torch.Generator().manual_seed(0)

@@ -52,6 +52,7 @@ def at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     return lay
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "norm", "head"), [(TRAINED, Norm(), "classifier.1"), (NORMALIZED, BatchNorm(), "fc")])
 def test_trained_weights_are_loaded_but_for_the_output_layer(at_hand, name, norm, head):
     trained = at_hand(name)[0].state_dict()
@@ -59,6 +60,7 @@ def test_trained_weights_are_loaded_but_for_the_output_layer(at_hand, name, norm
     assert {key for key in trained if not torch.equal(trained[key], state[key])} == {f"{head}.weight", f"{head}.bias"}
 
 
+@pytest.mark.slow
 def test_trained_weights_of_as_many_classes_are_all_loaded_and_the_stem_stays(at_hand):
     trained, _ = at_hand(NORMALIZED)
     model = torchvision_model((3, 32, 32), 1000, BatchNorm(), NORMALIZED, weights=WEIGHTS)

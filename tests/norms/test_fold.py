@@ -60,7 +60,11 @@ def test_fold_our_networks(make, norm):
 
 
 @pytest.mark.parametrize(
-    "name", ["resnet18", pytest.param("vgg11_bn", marks=pytest.mark.slow), "mobilenet_v2", "mobilenet_v3_small"]
+    "name",
+    [
+        "resnet18",
+        *(pytest.param(name, marks=pytest.mark.slow) for name in ("vgg11_bn", "mobilenet_v2", "mobilenet_v3_small")),
+    ],
 )
 def test_fold_networks_of_torchvision(name):
     check(models.get_model(name, weights=None, num_classes=4), torch.randn(2, 3, 32, 32, dtype=torch.double))

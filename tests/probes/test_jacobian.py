@@ -37,6 +37,7 @@ def test_jacobian_of_batch_normalization_is_that_of_its_fixed_map():
     assert values["0", "mean_square"] == pytest.approx(float(fixed.square().sum()) / 4, rel=1e-4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", [("dataset=cloze",), ("dataset=text", "model=gpt", "model.layers=1", "model.width=16")]
 )

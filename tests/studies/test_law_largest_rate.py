@@ -19,6 +19,7 @@ from normexp.training.build import build_norm
 SMALL_RATE = ("study=largest_rate", "study.depth=1", "study.width=8", "study.examples=16", "study.updates=100")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overrides", [("norm=none",), FREE, ("norm=none", "study.momentum=0.5")])
 def test_gradient_descent_stays_up_to_two_over_the_curvature(overrides):
     row = measured(*SMALL_RATE, *overrides).rows[0]
@@ -61,6 +62,7 @@ def test_what_is_above_two_over_the_curvature_is_that_of_finitely_many_updates(o
     assert row["rate"] > (1 + 4 * PRECISION) * row["formula"]  # which the formula by itself does not say
 
 
+@pytest.mark.slow
 def test_mini_batches_lower_the_largest_rate():
     row = measured(*SMALL_RATE, "norm=none", "study.batch=4").rows[0]
     assert row["rate"] < row["formula"] - row["remainder"]

@@ -256,6 +256,7 @@ def test_a_run_that_fails_costs_its_trial_alone_and_is_tried_again(sweep, tmp_pa
     assert (tmp_path / "r" / JOURNAL).read_bytes() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", [(1,), (1, 2, 5)])
 def test_a_search_with_a_trial_that_always_fails_goes_on_alike_where_it_was_stopped(
     sweep, tmp_path, monkeypatch, which

@@ -456,6 +456,7 @@ def test_a_damaged_run_of_a_stack_that_was_stopped_is_trained_afresh_and_the_oth
         assert found.read("metrics.csv") + found.read(CHECKPOINT) == expected[run.path.name]
 
 
+@pytest.mark.slow
 def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")

@@ -31,7 +31,10 @@ PAIRS = [  # every scheme in a small network, every network with a scheme of eac
     and (m in ("cnn", "mlp") or n in KINDS)
     and (m != "vit" or option("norm", n).get("_tokens_"))
 ]
-each_pair = pytest.mark.parametrize(("model", "norm"), PAIRS, ids=["-".join(pair) for pair in PAIRS])
+LARGE = {"torchvision": [pytest.mark.slow]}  # takes longer to build than all others together
+each_pair = pytest.mark.parametrize(
+    ("model", "norm"), [pytest.param(*pair, marks=LARGE.get(pair[0], []), id="-".join(pair)) for pair in PAIRS]
+)
 
 
 def config_of(model: str, norm: str, *more: str):

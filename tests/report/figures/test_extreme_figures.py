@@ -58,6 +58,7 @@ def test_signs_that_the_font_lacks_are_one_line(
     assert not recwarn.list
 
 
+@pytest.mark.slow
 def test_a_legend_has_an_end_and_says_how_many_names_are_left_out() -> None:
     names = [f"arm {i}" for i in range(203)]
     rows = pd.DataFrame([{"x": x, "y": 1.0, "arm": name, "run": 0, "ended": False} for name in names for x in range(2)])
@@ -69,6 +70,7 @@ def test_a_legend_has_an_end_and_says_how_many_names_are_left_out() -> None:
     assert figure.get_figheight() < 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mark", ["point", "interval", "bar"])
 def test_a_figure_of_rows_has_an_end_and_says_how_many_are_left_out(mark: Mark) -> None:
     """Thousands of arms made a picture higher than matplotlib draws."""

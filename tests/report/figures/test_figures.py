@@ -184,6 +184,7 @@ def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     assert b"mean over 2 runs" in first[3]
 
 
+@pytest.mark.slow
 def test_the_environment_changes_no_figure(fabricate: Fabric, monkeypatch: pytest.MonkeyPatch) -> None:
     path = str(fabricate(norm="batch", seed=0).path)
     plain = [each.read_bytes() for each in plot_command([path], formats=["png", "svg", "pdf"])]
@@ -192,6 +193,7 @@ def test_the_environment_changes_no_figure(fabricate: Fabric, monkeypatch: pytes
     assert os.environ["SOURCE_DATE_EPOCH"] == "x"
 
 
+@pytest.mark.slow
 def test_a_backend_that_does_not_exist_is_no_reason_not_to_draw(fabricate: Fabric) -> None:
     path = fabricate(norm="batch", seed=0).path
     command = [sys.executable, "-m", "normexp", "plot", str(path)]
@@ -278,6 +280,7 @@ def test_formats_are_given_one_by_one_or_in_a_list():
     assert check_formats(["png,svg", "pdf"]) == ("png", "svg", "pdf")
 
 
+@pytest.mark.slow
 def test_a_file_is_the_same_whichever_others_are_made_beside_it() -> None:
     """matplotlib's layout went on from that of the format before: an SVG by itself was another one."""
 

@@ -94,7 +94,6 @@ def refused_unchanged(model, norm, why):
     return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "name"), PAIRS)
 def test_every_scheme_on_every_architecture(scheme, norm, name):
     model = build(name)

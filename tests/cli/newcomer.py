@@ -240,6 +240,7 @@ EXPERIMENTS = {
         .replace("than: none", "than: none\n    target: [0.5, 95]"),
     ),
     "closed_region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", ">= 0")),
+    "quoted_region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "[-0.05, 0.05]")),
     "bare_region": OWN.replace("\nclaims: []", CLAIM.replace('"> 0"', "> 0")),
     "range": OWN.replace("[0, 1, 2, 3, 4]", "range(5)"),
     "no_split": OWN.replace("steps: 2", "steps: 2, dataset.validation: 0")

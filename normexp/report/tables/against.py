@@ -96,7 +96,10 @@ def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
     names = list(dict.fromkeys(row.key[key] for row in rows))
     if name not in names:
         typed = {each: shlex.quote(each) for each in names}  # an arm of several settings has commas in its name
-        raise unknown(f"table: --against {key}", name, typed.values(), typed.get(nearest(name, names) or ""))
+        bare = name.removeprefix("norm=")
+        alike = [each for each in names if f"{each}, ".startswith(f"{bare}, ")]
+        meant = alike[0] if len(alike) == 1 else nearest(name, names) or ""
+        raise unknown(f"table: --against {key}", name, typed.values(), typed.get(meant))
     for row in rows:
         _check_seeds(row, name, metric)
     baselines = {_rest(row, key): row for row in rows if row.key[key] == name}

@@ -96,6 +96,10 @@ def test_several_runs_of_one_seed_and_arms_that_are_not_there_are_one_line(fabri
     runs = made(fabricate, optim__lr=0.1) + made(fabricate, optim__lr=0.2)
     with pytest.raises(UserError, match=r"'batch, optim\.lr=0\.1', .*did you mean 'batch, optim\.lr=0\.1'"):
         lines(runs, "batch, optim.lr=0.11")
+    runs = made(fabricate, optim__lr=0.1)[:10] + made(fabricate, optim__lr=0.2)[10:]
+    for typed in ("none", "norm=none"):
+        with pytest.raises(UserError, match=r"did you mean 'none, optim\.lr=0\.1'\?$"):
+            lines(runs, typed)
 
 
 def test_a_run_that_finished_is_not_replaced_by_one_of_its_seed_that_diverged(fabricate: Fabric) -> None:

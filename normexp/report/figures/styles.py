@@ -55,7 +55,7 @@ class LineStyle:
 
 
 def of_scheme(name: str) -> LineStyle:
-    """Return a scheme's style; without a scheme it is black. One of somebody's own goes by its class, wherever it is."""
+    """Return a scheme's style; without a scheme it is black. One of somebody's own goes by its class."""
     if name == "none":
         return LineStyle("#000000", marker="o")
     name = OTHERWISE.get(name, name).rpartition(".")[2]

@@ -42,6 +42,10 @@ def deep(input_shape, num_outputs, norm, depth: "int", act: "Nowhere" = None):
     return nn.Sequential(nn.Flatten(), nn.Linear(64, num_outputs))
 
 
+def embedding(num_outputs, norm):
+    return nn.Embedding(num_outputs, num_outputs)
+
+
 class Odd(nn.Module):
     def __init__(self, input_shape, num_outputs, norm, returns):
         super().__init__()
@@ -800,6 +804,18 @@ MISTAKES = {
     "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
     "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
+    "a placement that no parameter takes": (
+        ["model=my_parts.Net", "placement=post"],
+        "placement=post: model=my_parts.Net has no parameter placement, which would take it",
+    ),
+    "a placement of a network that is converted": (
+        ["model=my_parts.plain", "placement=deepnorm"],
+        "placement=deepnorm: model=my_parts.plain has no parameters norm and placement, which would take it",
+    ),
+    "tokens as numbers": (
+        ["model=odd_parts.embedding", "dataset=text", "dataset.context=8"],
+        "; an example has shape (8,); tokens come as numbers (float32): x.long()",
+    ),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
 }
 

@@ -6,7 +6,9 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
+from normexp.config.hints import path_hint
 from normexp.config.options import options, said_by
+from normexp.config.own import may_be_module
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
 
@@ -14,9 +16,10 @@ from normexp.errors import UserError, did_you_mean, nearest
 def check(arguments: argparse.Namespace) -> int:
     given = list(arguments.overrides)
     if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        hint = path_hint("norm", other[0]) or did_you_mean(_meant(other))
         raise UserError(
             f"check: {shortened(other[0])!r} is no part of a scheme; "
-            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{did_you_mean(_meant(other))}"
+            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{hint}"
         )
     if not any(word.startswith("norm") for word in given):
         raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
@@ -44,6 +47,8 @@ def _meant(words: Sequence[str]) -> str | None:
     """Return a scheme that is named alone as it has to be typed, or a key that is spelt alike with its value."""
     if named := next((word for word in words if word in options("norm")), None):
         return f"norm={named}"
+    if "." in words[0] and may_be_module(words[0]):  # my_norms.Scale
+        return f"norm={words[0]}"
     key, equals, value = words[0].partition("=")
     group, dot, rest = key.partition(".")
     near = nearest(group, ("norm", "plugins")) if equals else None

@@ -15,6 +15,7 @@ SETTING = (*TRAINING, "table", "plot", "best", "check", "bench")  # take KEY=VAL
 NO_VALUE = "VALUE"  # stands where none was typed
 LETTERS = {"f": ("--config", "--format", "--file"), "o": ("--out",), "j": ("--jobs",), "s": ("--save",)}
 SWITCHES = {"n": ("--dry-run",), "q": ("--quiet",), "w": ("--watch",), "a": ("--all",)}  # take no value
+CALLED = {"table": {"baseline": "--against", "metric": "`normexp plot` or `normexp best`, which have --metric"}}
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
 
@@ -33,7 +34,7 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
         return UserError(f"{kind}; did you mean {known[name]}?")
     if len(name) <= 1:
         return UserError(f"{kind}; allowed: {listed(flags, wrong)}")
-    near = {flag.lstrip("-"): flag for flag in flags}
+    near = {flag.lstrip("-"): flag for flag in flags} | CALLED.get(verb, {})
     usual = [word for word, setting in known.items() if _is_usual(setting.strip("'").partition("=")[0])]
     if key := nearest(name, usual, LIKE_KEY) or nearest(undecorated(name), usual, LIKE_KEY):
         near[key] = known[key]

@@ -28,6 +28,7 @@ _SPEC = re.compile(
     r"(?P<share> ?or share)?(?P<null> ?or null)?$"
 )
 _SPAN = re.compile(r"(\d{1,9})(?:-|\.\.)(\d{1,9})")
+_PERCENT = re.compile(r"(\d{1,3}(?:\.\d{1,9})?) ?%")
 _KINDS = {
     "int": "an integer",
     "float": "a number",
@@ -98,7 +99,7 @@ class Allowed:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
             hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
-            hint = self._several(key, value) or hint or _interpolation(value)
+            hint = self._several(key, value) or hint or _interpolation(value) or self._of_percent(key, value)
             problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}"
             raise UserError(self._in_quotes(key, whole) or problem)
         return converted
@@ -130,6 +131,12 @@ class Allowed:
             return ""
         listed = ",".join(map(shown, value))
         return f"; several are {shlex.quote(f'{key}={listed}')}, without brackets, in a sweep"
+
+    def _of_percent(self, key: str, value: Any) -> str:
+        """Say which fraction is meant by a percentage."""
+        percent = _PERCENT.fullmatch(value) if isinstance(value, str) else None
+        fraction = float(f"{float(percent[1]) / 100:.12g}") if percent else 1.0
+        return did_you_mean(f"{key}={fraction}") if percent and self._takes(fraction) else ""
 
     def _largest(self, value: Any) -> str:
         """Say which numbers the arithmetic holds, where one lies beyond."""

@@ -182,7 +182,9 @@ def _plugins(defaults: Defaults, keys: Mapping[str, Given]) -> list[str]:
     plugins: list[str] = _value("plugins", keys["plugins"], usual, defaults.about) if "plugins" in keys else usual
     for name in plugins:
         if not own.may_be_module(name) or name.endswith(".py"):
-            raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[my_norms]")
+            bare = name.removesuffix(".py").removeprefix("./")
+            example = bare if own.may_be_module(bare) else "my_norms"
+            raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[{example}]")
     return plugins
 
 

@@ -26,6 +26,7 @@ KEYS = {  # what other programs call our keys
     "val": "dataset.validation", "val_split": "dataset.validation", "hidden": "model.widths", "depth": "model.layers",
     "filters": "model.widths", "beta1": "optim.betas", "beta2": "optim.betas",
     **dict.fromkeys(("label", "labels", "y"), "dataset.target"), "na": "dataset.missing",
+    **dict.fromkeys(("drop", "exclude"), "'dataset.features=[...]', the columns to keep"),
     "act": "model.activation", "nonlinearity": "model.activation",
     **dict.fromkeys(("context_length", "block_size", "seq_len"), "dataset.context"), "seeds": "seed",
     **dict.fromkeys(("augment", "augmentation", "data_augmentation"), "dataset.crop or dataset.flip"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups, options, usual_and_allowed, usual_options
-from normexp.config.overrides import may_vary, plain_value
-from normexp.config.text import check_digits, shortened
+from normexp.config.overrides import NAMES, may_vary, plain_value
+from normexp.config.text import check_digits, quoted, shortened
 from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -63,4 +64,6 @@ def _several(override: Override) -> str:
     several = "`normexp sweep` takes several"
     if re.fullmatch(r"-?0,\d+", typed) and takes(float, "float"):  # a decimal comma
         return f"{did_you_mean(shortened(f'{key}={typed}').replace(',', '.'))} ({several})"
+    if written_out and key in NAMES and may_vary(key):
+        return f"; {several}, and a name with commas is typed {shlex.quote(shortened(f'{key}={quoted(typed)}'))}"
     return f"; {several}" if may_vary(key) else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from hydra.core.override_parser.types import Override
 
 _PLACES = (*PATH_KEYS, "results_dir")
-_NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of any signs
+NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of any signs
 _LISTS = ("dataset.features",)  # of such names
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
@@ -170,7 +170,7 @@ def _attempts(text: str) -> Iterator[str]:
     if value[:1] + value[-1:] == "[]":
         if key in _LISTS and not set(value[1:-1]) & set("[]'\""):
             yield f"{key}=[{','.join(quoted(item.strip()) for item in value[1:-1].split(','))}]"
-    elif _PATH.match(value) or not value.isascii() or (key in _NAMES and value[:1] != "["):
+    elif _PATH.match(value) or not value.isascii() or (key in NAMES and value[:1] != "["):
         yield f"{key}={quoted(value)}"
 
 

@@ -21,9 +21,9 @@ SHORT = 60  # of one that stands in a document
 
 
 def shown(value: object) -> str:
-    """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]."""
+    """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]; an item with commas has them."""
     if isinstance(value, list | tuple):
-        items = (shown(item) or '""' for item in value)
+        items = (quoted(item) if isinstance(item, str) and "," in item else shown(item) or '""' for item in value)
         return f"[{','.join(items)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]

@@ -9,6 +9,7 @@ from normexp.config.text import composed
 from normexp.data.base import Data, Dataset
 from normexp.data.files.content import content_of
 from normexp.data.remarks import say_repeated, say_unseen
+from normexp.data.tables.columns import listed_columns
 from normexp.data.tables.csv_table import read_table, table_path
 from normexp.data.tables.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
@@ -47,7 +48,8 @@ class CsvFile(Dataset):
         table = read_table(self._path())
         if self.target is None:
             raise UserError(
-                f"dataset.target is not set: name the column to predict; there are {', '.join(table.columns)}"
+                "dataset.target is not set: name the column to predict; there are "
+                f"{', '.join(listed_columns(table.columns))}"
             )
         features = self.features and tuple(map(composed, self.features))
         data = to_data(table, composed(self.target), features, self.missing, self.task)

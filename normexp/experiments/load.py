@@ -93,9 +93,9 @@ def unknown_experiment(name: str, meant: str | None = None) -> UserError:
     Args:
         meant: what the hint proposes; by default the nearest name.
     """
-    for suffix in SUFFIXES:
-        if Path(f"{name}{suffix}").is_file():
-            return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {name}{suffix}")
+    for path in (f"{word}{suffix}" for word in (name, Path(name).name) for suffix in SUFFIXES):  # results/NAME, too
+        if Path(path).is_file():
+            return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {path}")
     return unknown("experiment", name, names(), meant)
 
 

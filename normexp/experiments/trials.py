@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
 from normexp.evidence.curves import cost_sign
+from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import without_last_bits
 from normexp.experiments.experiment import Experiment, Point, product, run_place
 from normexp.records import METRICS, RunDirectory, final_score, mean_score
@@ -94,7 +95,7 @@ def trials(
 
 def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
     """Return each trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
-    metric = choosing.select.metric.rpartition("/")[0] + "/loss"
+    metric = loss_beside(choosing.select.metric)
     return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS), trial.get(SEEDS)), metric) for trial in tried]
 
 
@@ -110,15 +111,15 @@ def _has(run: RunDirectory, metric: str) -> bool:
 
 
 def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> list[Trial]:
-    """Return the trials, the best mean score first; of equals the one with the lower loss, then the smaller value.
+    """Return the trials, the best first, as `rank_of` orders them.
 
     Args:
         losses: mean validation loss of every combination; inf where there is none.
     """
 
-    def rank_key(i: int) -> tuple[float, float, list[float]]:
-        values = tried[i]["values"].items()
-        return -goodness(tried[i], select), losses[i], [_order(value, select.search[key]) for key, value in values]
+    def rank_key(i: int) -> Rank:
+        values = [_order(value, select.search[key]) for key, value in tried[i]["values"].items()]
+        return rank_of(-goodness(tried[i], select), losses[i], values)
 
     return [tried[i] for i in sorted(range(len(tried)), key=rank_key)]
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
 from normexp.records.archive import Archive, Foreign, open_archive
-from normexp.records.names import ASIDE, STATUS, is_archive
+from normexp.records.names import ARCHIVE, ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
@@ -56,7 +56,8 @@ def _without_runs(path: Path) -> UserError:
 
 def _instead(folder: Path) -> str:
     """Return what to do about a path without runs: name the folder of a file, the link to elsewhere, or start a run."""
-    if not folder.is_dir() and os.path.lexists(folder.parent / STATUS):
+    beside = (folder.parent / name for name in (STATUS, ARCHIVE, "runs/"))  # of a run; of an experiment, its table
+    if not folder.is_dir() and any(map(os.path.lexists, beside)):
         return f"name its folder, {printable(folder.parent)}"
     linked = sorted(each for each in folder.glob("*") if each.is_symlink() and each.is_dir())
     return f"links are not followed: name {printable(linked[0])}" if linked else "start one with `normexp run`"

@@ -11,6 +11,7 @@ from torch import nn
 
 from normexp.config import Config
 from normexp.config.instantiate import instantiate_part, locate
+from normexp.config.options import usual_options
 from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
@@ -28,10 +29,11 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
     Ours, and one of the user's own with a parameter `norm`, take the scheme themselves. Any other torch module is
     converted (`normexp.convert`) and keeps the initial weights that it has.
 
-    Raises: UserError where it is no module, or cannot be converted.
+    Raises: UserError where it is no module, cannot be converted, or would not get the placement that was chosen.
     """
     node = config["model"]
     parameters = inspect.signature(_callable(config)).parameters
+    _check_placement(config, parameters)
     taken = _given_by_us(parameters, node, input_shape, num_outputs)
     if "norm" in parameters:
         if "placement" in parameters and "placement" not in node:
@@ -55,6 +57,15 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
     converted.had_normalizations = had  # type: ignore[assignment]
     _take(config, converted)
     return converted
+
+
+def _check_placement(config: Config, parameters: Mapping[str, inspect.Parameter]) -> None:
+    """Raise UserError where a placement was chosen that the network has no parameters for."""
+    chosen = config.choices["placement"]
+    lacking = [name for name in ("norm", "placement") if name not in parameters]
+    if lacking and chosen != usual_options()["placement"]:
+        what = f"no parameter{'s' * (len(lacking) - 1)} {' and '.join(lacking)}"
+        raise UserError(f"placement={chosen}: model={config['model']['_target_']} has {what}, which would take it")
 
 
 def _check_new(config: Config, network: nn.Module) -> None:

@@ -26,20 +26,32 @@ from normexp.records import (
 from normexp.runs.run import check_complete, check_stale
 
 OWN_CODE = (PLUGINS, *map(target_key, GROUPS))  # never composed from a record: that could name code
+UNCHECKED = "unchecked"
 
 
 def verify_records(path: Path, say: Callable[[str], None]) -> int:
-    """Check every record at or below a path and say what is wrong, one line each; return 1 if anything is."""
+    """Check every record at or below a path and say what is wrong, one line each; return 1 if anything is.
+
+    Of sound records that name code of somebody's own is said at the end how many there are.
+    """
     runs = find_runs([path])
     counts: Counter[str] = Counter()
     for run in runs:
         findings = list(record_findings(run))
         counts.update(kind for kind, _ in findings)
         for kind, text in findings:
-            say(f"{kind}: {printable(text)}")
+            if kind != UNCHECKED:
+                say(f"{kind}: {printable(text)}")
+    unchecked = counts.pop(UNCHECKED, 0)
     told = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-    say(f"{amount(len(runs), 'record')}: {told or 'all sound'}")
-    return 1 if set(counts) - {"unchecked"} else 0
+    say(f"{amount(len(runs), 'record')}: {told or 'all sound'}{_of_own_code(unchecked)}")
+    return 1 if counts else 0
+
+
+def _of_own_code(count: int) -> str:
+    names = "names" if count == 1 else "name"
+    unknown = f"of {count}, which {names} code of your own, it is not known whether today's defaults make the same run"
+    return f"; {unknown}" if count else ""
 
 
 def record_findings(run: RunDirectory) -> Iterator[tuple[str, str]]:
@@ -76,7 +88,7 @@ def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:
     """Yield whether the run would be made otherwise under today's defaults."""
     changes: dict[str, Any] = run.config.get("_changes_") or {}
     if own := [key for key in OWN_CODE if key in changes]:
-        yield "unchecked", f"{run.path / CONFIG}: {own[0]} names code of somebody's own, so its age is not known"
+        yield UNCHECKED, f"{run.path / CONFIG}: {own[0]} names code of somebody's own, so its age is not known"
         return
     try:
         check_stale(run, recomposed(changes))

@@ -138,6 +138,11 @@ class FailsUnderAutocast(Mean):
         return super().forward(x) * (2 if torch.is_autocast_enabled("cpu") else 1)
 
 
+class Narrows(Mean):
+    def forward(self, x):
+        return super().forward(x.float().square()).to(x.dtype)
+
+
 WRONG = {
     WrongLayout: "channels last stays channels last",
     NoPixel: "a map of one pixel is a vector",
@@ -225,6 +230,12 @@ def test_contract_finds(module):
     case = Case(Own(module=module))
     (clause,) = [clause for clause in clauses_for(case) if clause.name == WRONG[module]]
     assert broken_by(clause, case)
+
+
+def test_contract_asks_whether_float64_is_narrowed_where_that_is_the_cause():
+    clauses = [name for name, said in broken(Own(module=Narrows)).items() if "is float64 narrowed inside" in said]
+    assert clauses == [WRONG[Detached], WRONG[NoSecondDerivative]]
+    assert not [said for said in broken(Own(module=Detached)).values() if "narrowed" in said]
 
 
 def test_contract_finds_wrong_claims_and_hooks():

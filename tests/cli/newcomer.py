@@ -12,7 +12,11 @@ PROGRAMS = {
     "sbatch": "echo 'sbatch: error: nothing is submitted here' >&2; exit 1",
 }
 TABLE = "rooms,area,city,price\n" + "".join(f"{i % 5},{30 + i}.5,c{i % 3},{100 + 3 * i}\n" for i in range(40))
+PATIENTS = 'visit date;clinic;"height, cm";empty;weight\n' + "".join(
+    f"2024-{1 + i // 30:02}-{1 + i % 30:02};c{i % 3};{150 + i % 40}.5;;{50 + i}\n" for i in range(120)
+)
 TEXTS = {
+    "patients.csv": PATIENTS,
     "notes.txt": "Things to try: batch normalization, layer normalization.\n",
     "table.csv": TABLE,
     "gaps.csv": TABLE + "1,,c0,5\n",
@@ -236,6 +240,7 @@ EXPERIMENTS = {
         .replace("than: none", "than: none\n    target: [0.5, 95]"),
     ),
     "closed_region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", ">= 0")),
+    "quoted_region": OWN.replace("\nclaims: []", CLAIM.replace("> 0", "[-0.05, 0.05]")),
     "bare_region": OWN.replace("\nclaims: []", CLAIM.replace('"> 0"', "> 0")),
     "range": OWN.replace("[0, 1, 2, 3, 4]", "range(5)"),
     "no_split": OWN.replace("steps: 2", "steps: 2, dataset.validation: 0")

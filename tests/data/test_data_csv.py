@@ -215,12 +215,12 @@ CONTENTS = {
     "too many classes behind a gap": (
         "a,y\n1,\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
         {"task": "classification", "missing": "drop"},
-        r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
+        r"dataset\.target=y has 101 different values \('0', \.\.\.\), at most 100; set dataset\.task=regression",
     ),
     "too many classes": (
         "a,y\n" + "".join(f"1,{n / 7}\n" for n in range(101)),
         {"task": "classification"},
-        r"dataset\.target=y has 101 different values \('0\.0', \.\.\.\), at most 100; set dataset\.task=regression",
+        r"dataset\.target=y has 101 different values \('0', \.\.\.\), at most 100; set dataset\.task=regression",
     ),
     "inputs that tell nothing": ("a,b,y\n1,u,1\n1,u,2\n1,u,3\n", {}, r"a, b: the same in every row: nothing to learn"),
     "nothing to average": ("a,b,y\n,1,1\n,2,2\n,3,3\n", {"missing": "mean"}, "column 'a' has no value in any row"),
@@ -434,3 +434,10 @@ def test_csv_line_numbers_count_the_line_that_names_the_separator(csv) -> None:
 def test_csv_what_other_programs_write_for_a_gap_is_one(csv, word) -> None:
     content = "a,kind\n" + "".join(f"{i}1,x\n{i}2,{word}\n{i}3,y\n" for i in range(1, 5))
     assert csv(content, target="kind", task="classification", missing="drop").load(0).classes == ("x", "y")
+
+
+@pytest.mark.parametrize("typed", ["height", "cm", "He"])
+def test_csv_a_name_with_a_comma_is_proposed_as_it_is_typed(csv, typed) -> None:
+    said = f'{typed}\' does not exist; allowed: weight, "height, cm", id; did you mean "height, cm"\\?$'
+    with one_line_error(said):
+        csv('weight;"height, cm";id\n1;2;3\n2;3;4\n', target=typed).load(0)

@@ -360,6 +360,18 @@ def test_run_inside_a_run_is_nobodys(tmp_path):
     assert open_archive(tmp_path / "records.zip").runs() == ["a", "a-b", "d/e"]
 
 
+def test_records_of_own_code_are_sound_and_counted_in_the_last_line(tmp_path, make):
+    for name in ("a", "b", "c"):
+        run, told = make(tmp_path / name), list[str]()
+        if name != "c":
+            config = (run.path / "config.yaml").read_text()
+            (run.path / "config.yaml").write_text(config.replace("_changes_:", "_changes_:\n  plugins: [mine]"))
+        run.finish("done", step=5, steps=5)
+    assert verify_records(tmp_path, told.append) == 0
+    own = "of 2, which name code of your own, it is not known whether today's defaults make the same run"
+    assert told == [f"3 records: all sound; {own}"]
+
+
 def test_curves_that_are_too_large_for_a_table_are_sound_and_packed(tmp_path, make):
     run, told = make(tmp_path / "cpu" / "runs" / "run"), list[str]()
     row = f"0,percentiles,{'x' * 100_000},median,1.0\n"

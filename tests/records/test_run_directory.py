@@ -185,6 +185,12 @@ def test_find_runs_names_the_run_of_a_file(run):
         find_runs([run.path / "config.yaml"])
 
 
+def test_a_table_of_an_experiment_is_no_run_and_its_folder_is_named(experiment: Path):
+    (experiment / "table.html").write_text("")
+    with pytest.raises(UserError, match=f"holds no run directory .*; name its folder, {experiment}$"):
+        find_runs([experiment / "table.html"])
+
+
 def test_find_runs_passes_over_what_was_set_aside_unless_it_is_named(run):
     aside = run.path.rename(f"{run.path}.damaged-1")
     run.path.mkdir()

@@ -1,6 +1,7 @@
 """Run directories made up through the format of normexp.records: no training, every value is known."""
 
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +35,7 @@ def config(overrides: dict[str, Any]) -> dict[str, Any]:
             values.setdefault(group, {})[name] = value
         elif key not in GROUPS:
             values[key] = value
-    return {**values, "_choices_": choices, "_changes_": dict(overrides)}
+    return {**values, "_choices_": choices, "_changes_": deepcopy(overrides)}
 
 
 def rows(accuracy: float, steps: Sequence[int]) -> list[dict[str, object]]:

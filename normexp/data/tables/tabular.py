@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -14,10 +14,10 @@ from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import numpy_generator
 from normexp.data.tables.class_labels import class_labels, mixed, spelled
+from normexp.data.tables.columns import MOST_WORDS, check_columns, leaving_out
 from normexp.data.tables.csv_table import Table
 from normexp.errors import UserError, unknown
 
-MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
 WAYS = ("drop", "mean", "error")
 
 Task = Literal["classification", "regression"]
@@ -38,9 +38,9 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     """
     if missing not in WAYS:
         raise unknown("dataset.missing", missing, WAYS)
-    _check_columns(table, target, features)
+    check_columns(table, target, features)
     names = [name for name in table.columns if name != target] if features is None else list(features)
-    inputs = [_numbers(table, name) for name in names]
+    inputs = [_numbers(table, name, names) for name in names]
     gaps = {name: np.asarray(np.isnan(columns).any(axis=1)) for name, columns in zip(names, inputs, strict=True)}
     _check_known(table, gaps)
     y, classes, unknown_target = _TARGETS[task](table, target)
@@ -85,31 +85,24 @@ def _read_as(table: Table, names: Sequence[str]) -> list[str]:
     return [_some([*said.values()], "; "), "write quantities as plain numbers" if quantities else ""]
 
 
-def _check_columns(table: Table, target: str, features: Sequence[str] | None) -> None:
-    if target not in table.columns:
-        raise unknown("dataset.target", target, table.columns)
-    for name in features or ():
-        if name not in table.columns:
-            raise unknown("dataset.features", name, [each for each in table.columns if each != target])
-        if name == target:
-            raise UserError(f"dataset.features: {name!r} is the target, and cannot be an input too")
-    if features is not None and len(set(features)) < max(len(features), 1):
-        raise UserError(f"dataset.features={list(features)}: give one column or more, each once")
-
-
 def _check_known(table: Table, gaps: dict[str, Array]) -> None:
     """Raise UserError for a column without any value: to drop its gaps leaves no row, and it has no mean."""
     if empty := next((name for name, gap in gaps.items() if gap.all()), None):
-        raise UserError(f"{table.path}: column {empty!r} has no value in any row; leave it out with dataset.features")
+        way_out = leaving_out(table, list(gaps))
+        raise UserError(f"{table.path}: column {empty!r} has no value in any row; {way_out}")
 
 
-def _numbers(table: Table, name: str) -> Array:
-    """Return one input column as float64 (N, 1), or (N, words) where it holds words; a gap is NaN throughout."""
+def _numbers(table: Table, name: str, names: Sequence[str]) -> Array:
+    """Return one input column as float64 (N, 1), or (N, words) where it holds words; a gap is NaN throughout.
+
+    Args:
+        names: all input columns, which the way out of an error names but for those that cannot be read.
+    """
     column = table.column(name)
     if column.dtype.kind != "U":
         return column[:, None]
     way_out = "write plain numbers, or " if _has_quantities(column) else ""
-    words = _words(table, column, f"column {name!r}", f"{way_out}leave it out with dataset.features")
+    words = _words(table, column, f"column {name!r}", lambda: way_out + leaving_out(table, names))
     return np.where(column[:, None] == "", np.nan, column[:, None] == words)
 
 
@@ -118,12 +111,13 @@ def _has_quantities(column: Array) -> bool:
     return column.dtype.kind == "U" and all(re.search(r"\b\d", word) for word in column if word)
 
 
-def _words(table: Table, column: Array, what: str, way_out: str) -> Array:
+def _words(table: Table, column: Array, what: str, way_out: Callable[[], str]) -> Array:
     """Return the different values of a column without the gaps, sorted. Raises UserError where there are too many."""
     words = np.unique(column[column != ""] if column.dtype.kind == "U" else column[~np.isnan(column)])
     if len(words) > MOST_WORDS:
-        several = f"{len(words)} different values ({str(words[0])!r}, ...)"
-        raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out}")
+        first = str(words[0]) if column.dtype.kind == "U" else _names(words)[0]
+        several = f"{len(words)} different values ({first!r}, ...)"
+        raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out()}")
     return words
 
 
@@ -142,7 +136,7 @@ def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Ar
     column = class_labels(table, target)
     text = column.dtype.kind == "U"
     way_out = "choose a target of fewer classes" if text else "set dataset.task=regression"
-    classes = _words(table, column, f"dataset.target={target}", way_out)
+    classes = _words(table, column, f"dataset.target={target}", lambda: way_out)
     labels = np.searchsorted(classes, column).astype(np.int64)
     return labels, tuple(map(str, classes)) if text else _names(classes), column == "" if text else np.isnan(column)
 

@@ -64,7 +64,8 @@ def read_region(given: object) -> Any:
     except UserError as error:
         raise refusal(error) from None
     if region is None:
-        raise refusal(f"{short_repr(given)} is no region; allowed: {ALLOWED}")
+        quotes = "; write it without quotes" if isinstance(given, str) and given.lstrip().startswith("[") else ""
+        raise refusal(f"{short_repr(given)} is no region; allowed: {ALLOWED}{quotes}")
     return region
 
 

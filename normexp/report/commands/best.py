@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
 from normexp.evidence.curves import MEASURES, better_direction, cost_sign
+from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import mean, paired, without_last_bits
 from normexp.report.frames.frame import Frame
-from normexp.report.frames.labels import PLACES
+from normexp.report.frames.labels import PLACES, setting
 from normexp.report.frames.options import NOTE
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
@@ -150,13 +151,13 @@ def _name(group: Sequence[Row], shown: Sequence[str]) -> str:
 
 
 def _told(name: str, value: str) -> str:
-    return value if name == "norm" else f"{name}={value}"
+    return value if name == "norm" else setting(name, value)
 
 
 def _profile(group: Sequence[Row], key: str, metric: str) -> dict[float, Row]:
     """Return the best combination at every value of one hyperparameter; a diverged one where there is no other."""
     found: dict[float, Row] = {}
-    for row in [*_ranked(group, metric), *(row for row in group if row.finite < row.seeds)]:
+    for row in [*_ranked(group, [key], metric), *(row for row in group if row.finite < row.seeds)]:
         if (place := _place(row.key[key])) is not None:
             found.setdefault(place, row)
     return dict(sorted(found.items()))
@@ -202,15 +203,21 @@ def _place(text: str) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _ranked(group: Sequence[Row], metric: str) -> list[Row]:
-    """Return the combinations that every seed survived, the best first."""
+def _ranked(group: Sequence[Row], over: Sequence[str], metric: str) -> list[Row]:
+    """Return the combinations that every seed survived, the best first, as `rank_of` orders them."""
     whole = [row for row in group if 0 < len(row.values.get(metric, ())) == row.seeds]
     finite = [row for row in whole if all(map(math.isfinite, row.values[metric]))]
-    return sorted(finite, key=lambda row: cost_sign(metric) * without_last_bits(mean(row.values[metric])))
+    return sorted(finite, key=lambda row: _rank(row, over, metric))
+
+
+def _rank(row: Row, over: Sequence[str], metric: str) -> Rank:
+    losses = row.values.get(loss_beside(metric), ())
+    loss = mean(losses) if len(losses) == row.seeds else math.inf
+    return rank_of(cost_sign(metric) * mean(row.values[metric]), loss, [_number(row.key[key]) or 0.0 for key in over])
 
 
 def _line(group: Sequence[Row], choice: Choice) -> list[str]:
-    over, metric, ranked = choice.over, choice.metric, _ranked(group, choice.metric)
+    over, metric, ranked = choice.over, choice.metric, _ranked(group, choice.over, choice.metric)
     names = [group[0].key[key] for key in choice.shown]
     remark = _remark(group, choice) or EMPTY
     if not ranked:
@@ -222,15 +229,16 @@ def _line(group: Sequence[Row], choice: Choice) -> list[str]:
 
 def _remark(group: Sequence[Row], choice: Choice) -> str:
     """Return what to doubt about the choice for an arm, or why there is none; mostly nothing."""
-    metric, ranked = choice.metric, _ranked(group, choice.metric)
+    metric, ranked = choice.metric, _ranked(group, choice.over, choice.metric)
     if not ranked:
         measured = any(metric in row.values for row in group)
         return "none without a diverged run" if measured else f"has no {title(metric)}"
-    return "; ".join([*_edges(ranked[0], group, choice.over), *_noise(ranked[0], ranked[1:], metric)])
+    first, *rest = ranked
+    return "; ".join([*_edges(first, group, choice.over), *_ties(ranked, choice), *_noise(first, rest, metric)])
 
 
 def _plain(group: Sequence[Row], choice: Choice) -> dict[str, Value]:
-    first = next(iter(_ranked(group, choice.metric)), None)
+    first = next(iter(_ranked(group, choice.over, choice.metric)), None)
     names: dict[str, Value] = {key: group[0].key[key] for key in choice.shown}
     chosen = {key: first.key[key] if first else None for key in choice.over}
     value = mean(first.values[choice.metric]) if first else None
@@ -251,6 +259,14 @@ def _edges(first: Row, group: Sequence[Row], over: Sequence[str]) -> Iterator[st
         value = _number(first.key[key])
         if len(tried) > 1 and value in (tried[0], tried[-1]):
             yield f"{key}={first.key[key]} is the {'smallest' if value == tried[0] else 'largest'} tried"
+
+
+def _ties(ranked: Sequence[Row], choice: Choice) -> Iterator[str]:
+    """Yield which combinations have the same mean as the first."""
+    means = [without_last_bits(mean(row.values[choice.metric])) for row in ranked]
+    tied = [row for row, value in zip(ranked[1:], means[1:], strict=True) if value == means[0]]
+    if tied:
+        yield f"tied with {' and '.join(', '.join(row.key[key] for key in choice.over) for row in tied)}"
 
 
 def _noise(first: Row, rest: Sequence[Row], metric: str) -> Iterator[str]:

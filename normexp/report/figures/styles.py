@@ -55,10 +55,11 @@ class LineStyle:
 
 
 def of_scheme(name: str) -> LineStyle:
-    """Return a scheme's style; without a scheme it is black."""
+    """Return a scheme's style; without a scheme it is black. One of somebody's own goes by its class."""
     if name == "none":
         return LineStyle("#000000", marker="o")
-    digest = hashlib.sha256(f"{SALT} {OTHERWISE.get(name, name)}".encode()).digest()
+    name = OTHERWISE.get(name, name).rpartition(".")[2]
+    digest = hashlib.sha256(f"{SALT} {name}".encode()).digest()
     return LineStyle(COLOURS[digest[0] % len(COLOURS)], marker=MARKERS[digest[1] % len(MARKERS)])
 
 

@@ -14,7 +14,9 @@ KEYS |= {"init.std": "initial deviation", "model.name": "network", "dataset.name
 KEYS |= {"evals_per_epoch": "evaluations per epoch", "eval_every": "evaluated every"}
 KEYS |= {"norm.momentum": "momentum of the estimates"}  # optim.momentum is the one that everybody calls so
 NAMED = ("norm", "optim")  # groups whose options say what they are called
-BETWEEN = re.compile(r"(, | \+ )")  # parts of an arm's name
+BETWEEN = (", ", " + ")  # parts of an arm's name
+QUOTED = r'"(?:[^"\\]|\\.)*"'
+PARTS = re.compile(rf"""(?:{QUOTED}|\[(?:{QUOTED}|[^\]"])*\]|(?!, | \+ ).)+|, | \+ """, re.DOTALL)
 BEHIND_PLUS = re.compile(r"(?<= \+ )[A-Z](?=[a-z]+ )")  # of several words; RMSNorm and Derf keep their initials
 CODE = re.compile(r"\w+(\.\w+)+")  # my_norms.Scale
 SETTING = re.compile(r"([a-z_]\w*(?:\.\w+)*)=(.+)", re.DOTALL)
@@ -28,7 +30,7 @@ def of_key(key: str) -> str:
 
 def of_arm(name: str) -> str:
     """Return an arm's name in words: `batch, optim.lr=0.1` is Batch norm, learning rate 0.1."""
-    words = "".join(part if index % 2 else _of_part(part) for index, part in enumerate(BETWEEN.split(name)))
+    words = "".join(part if part in BETWEEN else _of_part(part) for part in PARTS.findall(name))
     return BEHIND_PLUS.sub(lambda initial: initial[0].lower(), words)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from normexp.config.text import quoted
 from normexp.report.frames.options import NOTE, Options
 
 NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
@@ -43,8 +44,16 @@ class Labels:
         """Leave out data set and model, for outputs that show them elsewhere."""
         keys = [key for key in self.keys if key not in PLACES]
         # null and the empty note say "nothing set": the arms that did set the key show it
-        parts = [f"{key}={arm[key]}" for key in keys if arm.get(key) not in (None, "null", "")]
+        parts = [setting(key, arm[key]) for key in keys if arm.get(key) not in (None, "null", "")]
         return ", ".join([arm["norm"], *parts])
+
+
+def setting(key: str, value: str) -> str:
+    """Return a key with its value as a part of an arm's name: a text with commas, which are between parts, in quotes.
+
+    What is said of the data is no text that anybody types.
+    """
+    return f"{key}={quoted(value) if ',' in value and value[0] not in '[{' and key != NOTE else value}"
 
 
 def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:

@@ -64,7 +64,7 @@ def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Ite
         "Estimate, 95 % interval and number of seeds. The interval is that of a claim by itself (of the least",
         "favourable of several comparisons, widened for their number); beside it stands the one adjusted for the",
         "experiment's other claims (Holm) where that alone leaves a claim undecided. A name leads to the table, with",
-        "set-up and deviations; every run behind it is in `records.zip` beside it, or below in one per arm. The",
+        "set-up and deviations; every run behind it is beside it or below, as a folder or in a `records.zip`. The",
         "evidence is at the end, with the command that trains the runs again.",
         "",
     )

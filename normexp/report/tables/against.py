@@ -33,12 +33,14 @@ class Against:
         metric: the one that is compared.
         estimates: one per row; None for that arm itself, and below two seeds in common.
         p_values: of these, corrected.
+        tuned: whether every arm has a learning rate that was chosen for it.
     """
 
     name: str
     metric: str
     estimates: Sequence[PointEstimate | None]
     p_values: Sequence[float]
+    tuned: bool
 
     @property
     def heads(self) -> list[str]:
@@ -50,7 +52,7 @@ class Against:
         return (
             f"Minus {self.name}: mean of the differences between runs of one seed, with its 95 % t interval, each by "
             f"itself; {BY_RANK}. p: of no difference, two-sided, corrected (Holm) for the rows that are compared, "
-            f"{family} here. These settings are compared, not schemes at their best."
+            f"{family} here.{'' if self.tuned else ' These settings are compared, not schemes at their best.'}"
         )
 
     def cells(self, row: int) -> list[str]:
@@ -88,20 +90,26 @@ def _corrected(estimates: Sequence[PointEstimate | None]) -> list[float]:
     return [math.nan if each is None else next(corrected) for each in estimates]
 
 
-def against(rows: Sequence[Row], key: str, name: str, metric: str) -> Against:
+def against(rows: Sequence[Row], key: str, name: str, metric: str, tuned: bool) -> Against:
     """Compare every row with the one that has `name` under `key` and is like it in all else.
+
+    Args:
+        tuned: as in `Against`.
 
     Raises: UserError for a name that no row has, and where several runs of a row have one seed.
     """
     names = list(dict.fromkeys(row.key[key] for row in rows))
     if name not in names:
         typed = {each: shlex.quote(each) for each in names}  # an arm of several settings has commas in its name
-        raise unknown(f"table: --against {key}", name, typed.values(), typed.get(nearest(name, names) or ""))
+        bare = name.removeprefix("norm=")
+        alike = [each for each in names if f"{each}, ".startswith(f"{bare}, ")]
+        meant = alike[0] if len(alike) == 1 else nearest(name, names) or ""
+        raise unknown(f"table: --against {key}", name, typed.values(), typed.get(meant))
     for row in rows:
         _check_seeds(row, name, metric)
     baselines = {_rest(row, key): row for row in rows if row.key[key] == name}
     estimates = [_difference(row, baselines.get(_rest(row, key)), metric) for row in rows]
-    return Against(name, metric, estimates, _corrected(estimates))
+    return Against(name, metric, estimates, _corrected(estimates), tuned)
 
 
 def _check_seeds(row: Row, name: str, metric: str) -> None:

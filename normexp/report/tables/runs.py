@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from normexp.errors import UserError
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import mean, standard_deviation
+from normexp.report.frames.chosen import every_rate_was_chosen
 from normexp.report.frames.frame import Frame, where
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
@@ -109,7 +110,8 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
     meaning = MEANING.replace("the seeds", "a row's runs, whatever they differ in,") if by else MEANING
     if beside is not None and not metrics:
         raise UserError("table: --against: no run is finished")
-    compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0])
+    tuned = beside is not None and every_rate_was_chosen(record.directory for record in frame.records)
+    compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0], tuned)
     return Table(
         title=_title(frame.keys([key for key in places if key not in shown]), by),
         heads=[*shown, "runs" if by else "seeds", "finite", *arrows, *(compared.heads if compared else ())],

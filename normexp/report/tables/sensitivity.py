@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from normexp.evidence.curves import Curve, cost_sign, is_share
+from normexp.evidence.ranking import loss_beside, rank_of
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
 from normexp.evidence.stats.estimates import PointEstimate
@@ -50,6 +51,13 @@ class Arm:
         values = self.last(setting)
         return cost_sign(self.metric) * mean(values) if len(values) == len(self.runs[setting]) else math.inf
 
+    def _loss(self, setting: float) -> float:
+        """Return the mean loss at one value, on the split of the metric; infinite where a run has none."""
+        runs, name = self.runs[setting].values(), loss_beside(self.metric)
+        if not all(name in run.columns for run in runs):
+            return math.inf
+        return mean([float(run.columns[name][-1]) for run in runs])
+
     def text(self, setting: float | None) -> str:
         if setting is None:
             return EMPTY
@@ -58,8 +66,8 @@ class Arm:
 
     @cached_property
     def best(self) -> float | None:
-        """The value with the least cost; None where a run diverged at each."""
-        setting = min(self.runs, key=lambda setting: (without_last_bits(self.cost(setting)), setting))
+        """The value that `rank_of` puts first; None where a run diverged at each."""
+        setting = min(self.runs, key=lambda setting: rank_of(self.cost(setting), self._loss(setting), [setting]))
         return setting if math.isfinite(self.cost(setting)) else None
 
     @cached_property

@@ -9,6 +9,8 @@ from normexp.config import Config
 from normexp.errors import UserError, first_line, kind_and_line, whose_memory
 from normexp.norms.convert import WAY_OUT
 
+AS_INDICES = "; tokens come as numbers (float32): x.long()"  # an embedding takes them so
+
 
 @contextmanager
 def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None]:
@@ -32,7 +34,7 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
         if (whose := whose_memory(error)) or "Storage size" in reason:
             reason = f"the network is larger than the memory of {whose or 'this machine'}"
         elif isinstance(error, RuntimeError):
-            reason += shape
+            reason += shape + (AS_INDICES if "'indices'" in reason else "")
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
         chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
         if heads := config["model"].get("qk_norm"):

@@ -103,6 +103,21 @@ def test_best_says_what_is_within_noise(swept: Callable[..., Path]) -> None:
     assert cells(best_command([str(single), "norm=none"]))["none"][-1] == "one seed: noise unknown"
 
 
+@pytest.mark.parametrize(("loss_at_the_larger", "chosen", "other"), [(0.3, "0.1", "0.01"), (0.4, "0.01", "0.1")])
+def test_best_and_sensitivity_decide_a_tie_alike_and_say_it(
+    fabricate: Fabric, loss_at_the_larger: float, chosen: str, other: str
+) -> None:
+    """By the validation loss, and where that is equal too by the smaller value."""
+    for rate, accuracy, loss in ((0.1, 0.9, loss_at_the_larger), (0.01, 0.9, 0.4), (1.0, 0.5, 0.2)):
+        table = [{**row, "validation/accuracy": accuracy, "validation/loss": loss} for row in rows(0.5, (0, 5))]
+        for seed in range(2):
+            fabricate(table=table, columns=(*COLUMNS, "validation/loss"), norm="batch", optim__lr=rate, seed=seed)
+    text = best_command([str(fabricate.root)])
+    assert cells(text)["batch"][0] == chosen
+    assert f"tied with {other}" in cells(text)["batch"][-1]
+    assert cells(text, second=True)["batch"][1] == chosen
+
+
 def test_best_says_which_runs_do_not_have_the_metric(fabricate: Fabric, swept: Callable[..., Path]) -> None:
     fabricate(norm="layer", optim__lr=0.01)
     assert cells(best_command([str(swept("batch", SCORES))]))["layer"][-1] == "has no validation accuracy (%)"

@@ -25,6 +25,7 @@ def test_every_scheme_has_a_style_of_its_own() -> None:
     styles = {(of_scheme(name).color, of_scheme(name).marker) for name in SCHEMES}
     assert len(styles) == len(SCHEMES)
     assert of_scheme("my_own") == of_scheme("my_own")
+    assert of_scheme("my_norms.Median") == of_scheme("Median")  # as an experiment and a run name it
 
 
 def test_schemes_of_nearly_one_colour_have_markers_that_differ() -> None:

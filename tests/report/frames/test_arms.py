@@ -37,6 +37,17 @@ def test_label_shows_the_keys_that_vary(fabricate: Fabric) -> None:
     assert list(folder_frame(runs).runs["model"]) == ["cnn", "cnn", "mlp"]
 
 
+def test_label_has_texts_with_commas_in_quotes(fabricate: Fabric) -> None:
+    runs = [
+        fabricate(dataset__target="height, cm", dataset__features=["clinic", "age, years"]),
+        fabricate(dataset__target="weight", dataset__features=["clinic"]),
+    ]
+    assert labels(runs) == [
+        'none, dataset.features=[clinic,"age, years"], dataset.target="height, cm"',
+        "none, dataset.features=[clinic], dataset.target=weight",
+    ]
+
+
 def test_defaults_of_other_options_are_no_difference(fabricate: Fabric) -> None:
     """Batch norm has a momentum, layer norm has none, and adam's default rate is not sgd's."""
     assert labels([fabricate(norm="batch"), fabricate(norm="layer")]) == ["batch", "layer"]

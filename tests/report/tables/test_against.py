@@ -1,6 +1,7 @@
 """`normexp table --against ARM`: differences paired by seed, their intervals, and p-values corrected for the rows."""
 
 import csv
+import json
 
 import pytest
 from fabricated import REGRESSION, Fabric
@@ -96,6 +97,10 @@ def test_several_runs_of_one_seed_and_arms_that_are_not_there_are_one_line(fabri
     runs = made(fabricate, optim__lr=0.1) + made(fabricate, optim__lr=0.2)
     with pytest.raises(UserError, match=r"'batch, optim\.lr=0\.1', .*did you mean 'batch, optim\.lr=0\.1'"):
         lines(runs, "batch, optim.lr=0.11")
+    runs = made(fabricate, optim__lr=0.1)[:10] + made(fabricate, optim__lr=0.2)[10:]
+    for typed in ("none", "norm=none"):
+        with pytest.raises(UserError, match=r"did you mean 'none, optim\.lr=0\.1'\?$"):
+            lines(runs, typed)
 
 
 def test_a_run_that_finished_is_not_replaced_by_one_of_its_seed_that_diverged(fabricate: Fabric) -> None:
@@ -131,3 +136,16 @@ def test_rows_without_the_metric_are_not_compared(fabricate: Fabric) -> None:
 def test_without_a_finished_run_there_is_nothing_to_compare_with(fabricate: Fabric) -> None:
     with pytest.raises(UserError, match=r"^table: --against: no run is finished$"):
         lines([fabricate(norm="batch", status="running", table=[])], "batch")
+
+
+@pytest.mark.parametrize(("arms", "at_best"), [(("none", "batch"), True), (("none",), False), ((), False)])
+def test_schemes_whose_rates_were_chosen_are_no_mere_settings(fabricate: Fabric, arms: tuple, at_best: bool) -> None:
+    runs = [
+        fabricate(0.9 + seed / 100, name=f"tab/cpu/runs/{norm}/seed={seed}", norm=norm, seed=seed)
+        for norm in ("none", "batch")
+        for seed in range(3)
+    ]
+    chosen = {"chosen": {arm: {"optim.lr": 0.1} for arm in arms}}
+    (fabricate.root / "tab" / "cpu" / "chosen.json").write_text(json.dumps(chosen))
+    (note,) = [note for note in table(folder_frame(runs), beside="none").notes[""] if note.startswith("Minus none")]
+    assert ("not schemes at their best" in note) is not at_best

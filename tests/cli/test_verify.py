@@ -59,7 +59,7 @@ def test_own_code_of_a_record_is_never_composed(folder, cli):
     config.write_text(config.read_text() + "  plugins:\n  - os\n  norm._target_: os.system\n")
     run.write_status(**{key: value for key, value in run.status.items() if key != "sha256"})
     status, stdout, _ = cli("verify", "records", folder)
-    assert "names code of somebody's own" in stdout
+    assert "of 1, which names code of your own" in stdout
     assert status == 0
 
 

@@ -13,6 +13,8 @@ from normexp.diagnosis import repair
 from normexp.diagnosis.diagnose import diagnose
 from normexp.diagnosis.normalizations import normalizations
 
+pytestmark = pytest.mark.slow  # the other files of this folder have the quick ones
+
 QUICK = (  # seconds each; the others of docs/diagnose.md take minutes
     "torchvision resnet18",
     "torchvision shufflenet_v2_x0_5",

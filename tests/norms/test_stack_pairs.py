@@ -15,6 +15,8 @@ from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import seed_all
 
+pytestmark = pytest.mark.slow  # every pair; test_stack.py has the quick ones
+
 PARTS = [name for name in CONFIGS if name not in ("stack", "weight_mean_only")]
 SCHEMES = {name: instantiate(CONFIGS[name]) for name in PARTS}
 ON_WEIGHTS = {"weight", "normprop", "spectral", "weight_standard", "scaled_weight_standard"}

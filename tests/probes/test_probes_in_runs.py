@@ -13,6 +13,8 @@ from normexp.config.instantiate import instantiate
 from normexp.records import RunDirectory
 from normexp.runs import trainer
 
+pytestmark = pytest.mark.slow  # every one trains; test_every_probe.py has the quick ones
+
 
 def run(path: Path, *overrides: str, network: tuple[str, ...] = TINY) -> RunDirectory:
     config = compose([*network, *overrides])

@@ -11,6 +11,8 @@ from normexp.errors import UserError
 from normexp.records import read_rows
 from normexp.runs.sample import sample
 
+pytestmark = pytest.mark.slow  # every one trains a decoder
+
 TEXT = "the cat sat on the mat and the dog sat on the log\n" * 60
 SMALL = ["model=gpt", "model.width=16", "model.layers=1", "model.heads=2", "dataset=text", "dataset.context=16"]
 SMALL += ["dataset.validation=200", "dataset.test=200", "optim=adamw", "optim.lr=0.01", "batch_size=16", "steps=120"]

@@ -21,6 +21,8 @@ from normexp.sweeps.journal import Journal
 from normexp.sweeps.pool import STOPPED
 from normexp.sweeps.watch import views_of
 
+pytestmark = pytest.mark.slow  # tests/experiments/test_sampling.py has the quick ones
+
 SMALL = ("dataset=digits", "model=linear", "steps=4", "device=cpu", "threads=1", "recipe=none", "jobs=1")
 RATE = "optim.lr=tag(log,interval(0.001,1))"
 TRIALS = 12  # tpe draws its first ten at random

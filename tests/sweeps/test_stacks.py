@@ -26,6 +26,8 @@ from normexp.sweeps.plan import make_plan
 from normexp.sweeps.shared import Pace, write_plan
 from normexp.training.components import Components
 
+pytestmark = pytest.mark.slow  # tests/training/test_stacked.py has the quick ones
+
 SMALL = ("dataset=digits", "model=mlp", "model.widths=[16]", "batch_size=50", "steps=9", "eval_every=4", "device=cpu")
 RATES = (0.003, 0.001)  # that of the run which ends first is the larger one
 GRID = (*SMALL, "recipe=none", "threads=1", "jobs=1", "norm=batch", "seed=0,1", "optim.lr=0.05,0.01")

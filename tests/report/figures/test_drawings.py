@@ -16,6 +16,8 @@ from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.picture import draw
 from normexp.report.figures.words import of_arm
 
+pytestmark = pytest.mark.slow  # every kind of figure is drawn; the others of this folder are quick
+
 
 def test_every_kind_of_the_schema_can_be_drawn() -> None:
     assert set(KINDS) == set(MODELS) == set(FIGURE)

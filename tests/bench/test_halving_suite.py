@@ -2,11 +2,14 @@
 
 from pathlib import Path
 
+import pytest
+
 from normexp.bench.suites import halving
 
 TOP = Path(__file__).parents[2]
 
 
+@pytest.mark.slow
 def test_the_committed_table_follows_from_the_committed_records(monkeypatch):
     monkeypatch.setattr(halving, "RESULTS", TOP / "results")
     (result,) = halving.run(False, 1, ())

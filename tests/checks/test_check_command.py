@@ -39,6 +39,7 @@ def test_check_prints_the_card(cli):
         assert line in stdout
 
 
+@pytest.mark.slow
 def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypatch):
     (tmp_path / "max_norms.py").write_text(BROKEN)
     monkeypatch.syspath_prepend(tmp_path)

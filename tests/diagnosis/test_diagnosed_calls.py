@@ -100,6 +100,7 @@ def test_a_normalization_that_is_called_with_a_named_input_is_seen():
     assert kinds(ByName(), 5 + torch.randn(64, 3, 8, 8)) == {("never updated", "norm")}
 
 
+@pytest.mark.slow
 def test_a_compiled_network_names_the_one_inside_it():
     with pytest.raises(UserError, match=r"compiled by torch\.compile; give the network inside it, model\._orig_mod"):
         diagnose(torch.compile(small()), torch.randn(32, 3, 8, 8))

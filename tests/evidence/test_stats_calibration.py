@@ -35,6 +35,7 @@ def test_t_interval_covers_the_mean_as_often_as_it_says() -> None:
     assert LEAST < coverage(lambda draw: TTest(tuple(draw)), draws, 0.3) < MOST
 
 
+@pytest.mark.slow
 def test_sign_interval_covers_the_median_of_a_skewed_sample_with_infinite_values() -> None:
     draws = np.random.default_rng(2).exponential(size=(DRAWS, 9))
     draws[draws > 2.5] = math.inf
@@ -62,6 +63,7 @@ def test_exact_interval_of_a_proportion_covers_it_at_least_so_often() -> None:
         assert np.mean([truth in intervals[int(count)] for count in counts]) > LEAST
 
 
+@pytest.mark.slow
 def test_equivalence_is_rarely_shown_of_what_lies_on_the_margin() -> None:
     draws = np.random.default_rng(6).normal(1.0, 0.3, size=(DRAWS, 5))
     tests = [EquivalenceTest.of(TTest(tuple(draw)), Interval(-1.0, 1.0)) for draw in draws]

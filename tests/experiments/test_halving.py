@@ -114,6 +114,7 @@ def test_halving_is_frozen(experiment, tmp_path):
     assert str(change).endswith("keep: [3, 2] now")
 
 
+@pytest.mark.slow
 def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monkeypatch):
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     data = {**DATA, "arms": {"none": {"norm": "none"}}, "common": {"dataset": "digits", "model": "linear", "steps": 8}}

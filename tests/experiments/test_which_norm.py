@@ -43,6 +43,7 @@ NETWORKS = {
 }
 
 
+@pytest.mark.slow
 def test_an_answer_rests_on_networks_of_its_kind() -> None:
     page = (TOP / "docs" / "which_norm.md").read_text()
     sections = dict(re.findall(r"^## (.+)\n((?:(?!^## ).*\n)+)", page, re.M))

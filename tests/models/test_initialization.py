@@ -101,6 +101,7 @@ def test_init_seeds_are_different(init):
     assert not any(torch.equal(a, b) for a, b in zip(zero, one, strict=True))
 
 
+@pytest.mark.slow
 def test_init_torchvision_keeps_its_own_unless_asked():
     def first(init: str) -> torch.Tensor:
         return drawn_weights(network(init, "none", 0, "torchvision"))[1]

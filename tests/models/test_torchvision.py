@@ -19,6 +19,7 @@ def test_images_that_a_transformer_cannot_cut_are_one_line():
         torchvision_model((1, 28, 28), 10, BatchNorm(), "vit_b_16")
 
 
+@pytest.mark.slow
 def test_a_transformer_is_refused_for_its_normalization():
     why = r"^VisionTransformer cannot be converted to BatchNorm: .*LayerNorm"
     with torch.device("meta"), pytest.raises(ValueError, match=why):

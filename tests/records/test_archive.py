@@ -372,6 +372,7 @@ def test_records_of_own_code_are_sound_and_counted_in_the_last_line(tmp_path, ma
     assert told == [f"3 records: all sound; {own}"]
 
 
+@pytest.mark.slow
 def test_curves_that_are_too_large_for_a_table_are_sound_and_packed(tmp_path, make):
     run, told = make(tmp_path / "cpu" / "runs" / "run"), list[str]()
     row = f"0,percentiles,{'x' * 100_000},median,1.0\n"

@@ -79,6 +79,7 @@ def test_curves_that_are_not_as_the_checkpoint_knows_them_are_set_aside(tmp_path
         assert (again.path / recorded).read_bytes() == (expected.path / recorded).read_bytes()
 
 
+@pytest.mark.slow
 def test_curves_that_are_too_large_for_a_table_end_no_run(tmp_path, monkeypatch, caplog):
     rows = [("gradient_norm", "x" * 100_000, "norm", 1.0)] * 120
     monkeypatch.setattr(trainer.Trainer, "_probe", lambda _: rows)

@@ -40,6 +40,7 @@ def test_level_of_orthogonalization_falls_with_the_width():
     assert measured(*small, "norm=none").rows[0]["slope"] > -0.3
 
 
+@pytest.mark.slow
 def test_examples_that_are_alike_fall_apart_by_the_expected_share_behind_batch_norm_only():
     small = ("study=orthogonalization", "study.depth=20", "study.widths=[64,512]", "study.alike=0.9")
     assert measured(*small, "norm=batch").rows[1]["fall"] == pytest.approx(1, abs=0.05)

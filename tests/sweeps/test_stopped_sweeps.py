@@ -145,6 +145,7 @@ class Counted(InProcess):
         Counted.made += 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -82,6 +82,7 @@ def test_a_scheme_of_ours_without_its_option_has_its_defaults():
     assert "norm.warmup=5000" in said(unreached, 440, *own)
 
 
+@pytest.mark.slow
 def test_a_run_says_both_trains_and_records_the_first(cli, results):
     words = ("norm=batch_renorm,batch", "model=mlp", "model.widths=[8]", "steps=20", "threads=1", "recipe=none")
     status, _, stderr = cli("sweep", *words, f"results_dir={results}", "--jobs", "1")

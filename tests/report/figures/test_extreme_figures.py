@@ -35,6 +35,7 @@ def test_runs_of_which_nowhere_two_are_finite_are_not_said_to_agree(fabricate: F
     assert caption.startswith("Lines: mean over 2 runs; no band, since nowhere two of a line are finite. Crosses")
 
 
+@pytest.mark.slow
 def test_a_heat_map_of_long_names_and_many_columns_stays_readable(fabricate: Fabric) -> None:
     arms = {"A very long name, as long as a sentence could ever be": {"norm": "none"}, "BN": {"norm": "batch"}}
     experiment = made(

@@ -241,6 +241,7 @@ def test_a_filter_keeps_the_runs_that_have_the_value(fabricate: Fabric) -> None:
     assert "No norm" not in words
 
 
+@pytest.mark.slow
 def test_width_and_style(fabricate: Fabric) -> None:
     sizes = {style: theme(style).font for style in ("paper", "page", "slide")}
     assert sizes["paper"] < sizes["page"] < sizes["slide"]

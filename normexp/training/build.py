@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -179,13 +178,16 @@ def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> O
 
 def _check_groups(config: Config, groups: Iterable[Mapping[str, Any]]) -> None:
     """Raise UserError for a group with a setting of its own that the schedule sets for every group."""
-    of_all = {"lr": "every group has optim.lr times the schedule's factor"}
-    if (beta1 := config["schedule"].get("beta1")) is not None:
-        of_all["betas"] = f"schedule.beta1={beta1} is of every group"
-    for group, key in product(groups, of_all):
-        if key in group:
-            given = f"its groups_of gives a group {key}={group[key]}"
-            raise UserError(f"{config['optim']['_target_']}: {given}, and {of_all[key]}; leave it out")
+    for group in groups:
+        if "lr" in group:
+            raise _overwritten(config, group, "lr", "every group has optim.lr times the schedule's factor")
+        if "betas" in group and (beta1 := config["schedule"].get("beta1")) is not None:
+            raise _overwritten(config, group, "betas", f"schedule.beta1={beta1} is of every group")
+
+
+def _overwritten(config: Config, group: Mapping[str, Any], key: str, of_all: str) -> UserError:
+    given = f"its groups_of gives a group {key}={group[key]}"
+    return UserError(f"{config['optim']['_target_']}: {given}, and {of_all}; leave it out")
 
 
 def _has_real_weights(model: nn.Module) -> bool:

@@ -77,7 +77,8 @@ class Allowed:
             return self.check(key, text)
         check_digits(key, text)
         whole = _in_integers(value)
-        if self.kind == "int" and not self.share and shown(whole) != shown(value) and self.is_list == _is_list(value):
+        of_its_form = isinstance(value, list | tuple) == self.is_list
+        if self.kind == "int" and not self.share and of_its_form and shown(whole) != shown(value):
             meant = did_you_mean(shlex.quote(f"{key}={shown(whole)}")) if self._takes(whole) else ""
             raise UserError(f"{key}={shortened(text)}: must be {self.describe()}{meant}")
         return self.check(key, value)
@@ -180,10 +181,6 @@ def check_count(option: str, value: int) -> None:
 def from_on(least: int) -> Allowed:
     """Return the rule of a count."""
     return Allowed(kind="int", interval=f"[{least}, inf)")
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list | tuple)
 
 
 def _in_integers(value: Any) -> Any:

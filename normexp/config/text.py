@@ -23,7 +23,7 @@ SHORT = 60  # of one that stands in a document
 def shown(value: object) -> str:
     """Return a value as it is typed, without quotes: true, null, 0.3, [100,100]; an item with commas has them."""
     if isinstance(value, list | tuple):
-        items = (quoted(item) if isinstance(item, str) and "," in item else shown(item) or '""' for item in value)
+        items = ((as_item(item) if isinstance(item, str) else shown(item)) or '""' for item in value)
         return f"[{','.join(items)}]"
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
@@ -61,6 +61,11 @@ def quoted(text: str) -> str:
     from hydra.core.override_parser.types import Quote, QuotedString
 
     return QuotedString(text, Quote.double).with_quotes()
+
+
+def as_item(text: str) -> str:
+    """Return a text as it stands between commas: one with commas of its own in quotes."""
+    return quoted(text) if "," in text else text
 
 
 def shortened(text: str) -> str:

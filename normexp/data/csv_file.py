@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from normexp.config.text import composed
+from normexp.config.text import as_item, composed
 from normexp.data.base import Data, Dataset
 from normexp.data.files.content import content_of
 from normexp.data.remarks import say_repeated, say_unseen
-from normexp.data.tables.columns import listed_columns
 from normexp.data.tables.csv_table import read_table, table_path
 from normexp.data.tables.tabular import Task, fill_gaps, set_test_apart, to_data
 from normexp.errors import UserError
@@ -49,7 +48,7 @@ class CsvFile(Dataset):
         if self.target is None:
             raise UserError(
                 "dataset.target is not set: name the column to predict; there are "
-                f"{', '.join(listed_columns(table.columns))}"
+                f"{', '.join(map(as_item, table.columns))}"
             )
         features = self.features and tuple(map(composed, self.features))
         data = to_data(table, composed(self.target), features, self.missing, self.task)

@@ -14,22 +14,25 @@ from normexp.experiments.experiment import Experiment, Point, product
 def contents_of_own(experiment: Experiment) -> dict[str, list[str]]:
     """Return {data set: sha256 of what the user brings, in the order of arms and points}, without those not here."""
     found: dict[str, list[str]] = {}
-    for arm, point in _of_own(experiment):
-        name = str(experiment.settings(arm, point).get("dataset", ""))
+    for name, arm, point in _of_own(experiment):
         found.setdefault(name, []).append(_content(experiment, arm, point))
     return {name: list(dict.fromkeys(contents)) for name, contents in found.items() if all(contents)}
 
 
-def _of_own(experiment: Experiment) -> Iterator[tuple[str, Point]]:
-    """Yield a cell for every setting of data that the user may bring: files, or a class of the user's own."""
+def _of_own(experiment: Experiment) -> Iterator[tuple[str, str, Point]]:
+    """Yield data set, arm and point of every setting of data that the user may bring: files, or a class of one's own.
+
+    One cell has each of them.
+    """
     seen: list[dict[str, object]] = []
     points = product({**experiment.grid, "seed": experiment.grid["seed"][:1]})
     for arm, point in itertools.product(experiment.arms, points):
         settings = experiment.settings(arm, point)
         data = {key: value for key, value in settings.items() if key.partition(".")[0] == "dataset"}
-        if data not in seen and ("." in str(data.get("dataset")) or any(data.get(key) for key in PATH_KEYS)):
+        name = str(data.get("dataset", ""))
+        if data not in seen and ("." in name or any(data.get(key) for key in PATH_KEYS)):
             seen.append(data)
-            yield arm, point
+            yield name, arm, point
 
 
 def _content(experiment: Experiment, arm: str, point: Point) -> str:

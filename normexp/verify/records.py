@@ -14,7 +14,6 @@ from normexp.config.text import amount, override_text
 from normexp.errors import UserError
 from normexp.records import (
     CHECKPOINT,
-    CONFIG,
     FINISHED,
     METRICS,
     MOST_TABLE,
@@ -87,8 +86,8 @@ def _read(run: RunDirectory, name: str) -> None:
 def _age(run: RunDirectory) -> Iterator[tuple[str, str]]:
     """Yield whether the run would be made otherwise under today's defaults."""
     changes: dict[str, Any] = run.config.get("_changes_") or {}
-    if own := [key for key in OWN_CODE if key in changes]:
-        yield UNCHECKED, f"{run.path / CONFIG}: {own[0]} names code of somebody's own, so its age is not known"
+    if any(key in changes for key in OWN_CODE):
+        yield UNCHECKED, ""  # of all together it is said at the end
         return
     try:
         check_stale(run, recomposed(changes))

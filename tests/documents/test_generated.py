@@ -14,8 +14,8 @@ from normexp.records.names import CLAIMS
 from normexp.report.commands.ledger import LEDGER
 from normexp.report.commands.named import recorded
 from normexp.report.experiment.claims import claims_text
-from normexp.report.experiment.rates import RATE
 from normexp.report.experiment.render import NothingTrained, rendered
+from normexp.report.frames.chosen import RATE
 from normexp.report.ledger.claims import as_markdown
 from normexp.report.ledger.judged import read_reports, records_alone
 from normexp.report.ledger.sources import entries, summary

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from normexp.config.text import LONGEST, override_text, quoted
+from normexp.config.text import LONGEST, as_item, override_text
 from normexp.data.tables.csv_table import Table
 from normexp.errors import UserError, nearest, unknown
 
@@ -28,11 +28,6 @@ def check_columns(table: Table, target: str, features: Sequence[str] | None) -> 
             raise _unknown_column("dataset.features", name, others, meant)
     if features is not None and len(set(features)) < max(len(features), 1):
         raise UserError(f"dataset.features={list(features)}: give one column or more, each once")
-
-
-def listed_columns(names: Iterable[str]) -> Iterator[str]:
-    """Yield names of columns as they are typed: in quotes where a comma would make two of one."""
-    return (quoted(name) if "," in name else name for name in names)
 
 
 def leaving_out(table: Table, names: Sequence[str]) -> str:
@@ -65,4 +60,4 @@ def _unknown_column(key: str, name: str, names: Sequence[str], meant: str = "") 
     parts = {part.strip(): each for each in names for part in (each, *each.split(","))}
     beginning = (each for part, each in parts.items() if part.casefold().startswith(name.casefold()))
     close = next(beginning, None) or nearest(name, names)
-    return unknown(key, name, listed_columns(names), meant or next(listed_columns([close] if close else []), None))
+    return unknown(key, name, map(as_item, names), meant or (as_item(close) if close else None))

@@ -29,13 +29,13 @@ from normexp.report.figures.context import MOST, FigureContext
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
+from normexp.report.frames.chosen import RATE
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
 from normexp.report.metrics import factor, possible, title, worst
 from normexp.report.tables.formats import csv_text, markdown
 from normexp.report.tables.sensitivity import sensitivity_table
 
-RATE = "optim.lr"
 UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label
 TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from normexp.config.text import quoted
+from normexp.config.text import as_item
 from normexp.report.frames.options import NOTE, Options
 
 NORMS = ("none", "batch", "recurrent_batch", "layer", "instance", "group", "weight", "mean_only", "weight_mean_only")
@@ -53,7 +53,8 @@ def setting(key: str, value: str) -> str:
 
     What is said of the data is no text that anybody types.
     """
-    return f"{key}={quoted(value) if ',' in value and value[0] not in '[{' and key != NOTE else value}"
+    is_text = value[:1] not in ("[", "{") and key != NOTE
+    return f"{key}={as_item(value) if is_text else value}"
 
 
 def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:

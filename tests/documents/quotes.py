@@ -108,6 +108,19 @@ def table1_errors() -> list[float]:
     return sorted(100 * float(row["test/error mean"]) for row in table(WEIGHT_DESK).values() if row["test/error mean"])
 
 
+def in_percent(place: str, *arms: str) -> list[float]:
+    """Return the published test errors of these arms, then ours."""
+    rows = [table(place)[arm] for arm in arms]
+    return [float(row["published test error"].rstrip("%")) for row in rows] + [
+        100 * float(row["test/error mean"]) for row in rows
+    ]
+
+
+def weight_errors() -> list[float]:
+    names = ("ours, W.N. + mean-only B.N.", "our CNN, batch norm.", "our CNN, weight norm.", "our CNN, normal param.")
+    return [*in_percent(WEIGHT_DESK, *names), 100 * cell(WEIGHT_DESK, "normal param., rate 0.003", "test/error mean")]
+
+
 def at_one_rate() -> list[float]:
     """Return by how many points the normal parameterization at weight normalization's rate is behind it, by seed."""
     plain, weight = (
@@ -323,6 +336,25 @@ QUOTES = (
         digits_speed,
     ),
     Quote("README.md", "on 360 test images moves in steps of {:.2f} points", lambda: [100 / 360]),
+    Quote(
+        "README.md",
+        "test error {:.2f} % with batch normalization, {:.2f} % with NormProp, {:.2f} % with neither | "
+        "{:.1f}, {:.1f} and {:.1f} %: the same order",
+        lambda: in_percent("arpit2016_table/desk", "Batch Normalization", "NormProp", "NIN"),
+    ),
+    Quote(
+        "README.md",
+        "test error {:.2f} % together with mean-only batch normalization, {:.2f} % with batch normalization, {:.2f} % "
+        "by itself, {:.2f} % with none | {:.1f}, {:.1f}, {:.1f} and {:.1f} %: the first two are not seen to differ, "
+        "and none has {:.1f} % at the others' rate",
+        weight_errors,
+    ),
+    Quote(
+        "README.md",
+        "{:.1f}, {:.1f} and {:.1f} times fewer steps, at one, five and thirty times the learning rate | "
+        "{:.1f}, {:.1f} and {:.1f} times, at accuracies of {:.0f} to {:.0f} %",
+        speed_ups,
+    ),
     Quote("docs/reproduce.md", "after 10,000 steps ({:.1f} against {:.1f} %)", after_10000),
     Quote(
         "docs/reproduce.md",

@@ -12,7 +12,9 @@ from math import prod
 from pathlib import Path
 
 from normexp.evidence.claims import NOT_YET, UNDECIDED
+from normexp.evidence.claims.power import seeds_that_agree
 from normexp.evidence.scales import SMOKE
+from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
@@ -20,7 +22,7 @@ from normexp.experiments.selection import best_two_within_noise, recorded_select
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
 from normexp.records.names import ARCHIVE, CLAIMS
-from normexp.report.ledger.judged import read_report
+from normexp.report.ledger.judged import Judged, read_report, tested
 
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"
@@ -46,12 +48,24 @@ def spent() -> Iterator[list[str]]:
 def decidable() -> Iterator[list[str]]:
     """Yield experiment, scale, open claims, those that few enough fresh seeds would decide, seeds and core-hours."""
     for path in sorted((TOP / "results").glob(f"*/*/{CLAIMS}")):
-        claims = [claim for claim in read_report(path).claims if claim["verdict"] == UNDECIDED]
-        needed = [(claim["fresh_seeds"] or {}).get("observed") for claim in claims]
+        report = read_report(path)
+        open_claims = [claim for claim in report.claims if claim["verdict"] == UNDECIDED]
+        if not open_claims:
+            continue
+        experiment, family = read(path.parent.parent.name, path.parent.name), len(tested([report]))
+        needed = [fresh_seeds(claim, family, experiment.design) for claim in open_claims]
         seeds = [count for count in needed if count is not None and count <= MOST_SEEDS]
         if seeds:
-            hours = max(seeds) * hours_per_seed(read(path.parent.parent.name, path.parent.name), path.parent)
-            yield [*path.parent.parts[-2:], *map(str, (len(claims), len(seeds), max(seeds))), f"{hours:.2f}"]
+            hours = max(seeds) * hours_per_seed(experiment, path.parent)
+            counts = (len(open_claims), len(seeds), max(seeds))
+            yield [*path.parent.parts[-2:], *map(str, counts), f"{hours:.2f}"]
+
+
+def fresh_seeds(claim: Judged, family: int, design: Design | None) -> int | None:
+    """Return how many decide an open claim if all is as observed: its effect, or that all runs agree."""
+    if found := claim["fresh_seeds"]:
+        return found["observed"]
+    return seeds_that_agree(claim["n"], claim["p"], family, design)
 
 
 def hours_per_seed(experiment: Experiment, scale: Path) -> float:

@@ -69,3 +69,11 @@ def test_fresh_seeds_are_few_and_for_open_claims():
     assert all(
         0 < int(decided) <= int(left) and int(seeds) <= campaign.MOST_SEEDS for *_, left, decided, seeds, _ in rows
     )
+
+
+def test_claims_that_seeds_which_agree_would_decide_are_counted():
+    """`reproduce --power` said of two claims that 8 fresh seeds that agree can decide; the table had neither."""
+    agree = {"n": 5, "p": 2 * 0.5**5, "fresh_seeds": None}
+    assert campaign.fresh_seeds(agree, 4, None) == 8
+    assert campaign.fresh_seeds({**agree, "p": 0.3}, 4, None) is None
+    assert campaign.fresh_seeds({**agree, "fresh_seeds": {"observed": 33}}, 4, None) == 33

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import count
 
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import StepsToTarget
-from normexp.evidence.stats import Design
+from normexp.evidence.stats import LEVEL, Design
 
 
 def least_p(of: Callable[[int], float], design: Design | None, n: int) -> float:
@@ -19,6 +20,28 @@ def least_p(of: Callable[[int], float], design: Design | None, n: int) -> float:
     if design is None:
         return of(n)
     return least_over_looks(of, design, [look * n // design.looks[-1] for look in design.looks])
+
+
+def seeds_that_agree(n: int, p: float | None, family: int, design: Design | None) -> int | None:
+    """Return how many seeds that all agree decide a claim by the sign test; None unless its runs do, and are too few.
+
+    It is what equal values leave: they have no spread.
+
+    Args:
+        n: runs so far.
+        p: what they give the claim, not adjusted.
+        family: how many claims are tested beside it, this one among them.
+    """
+    if not n or p != _least_so_far(n, design):
+        return None
+    return next(size for size in count(n) if family * least_p(smallest_sign_p, design, size) < LEVEL)
+
+
+def _least_so_far(n: int, design: Design | None) -> float:
+    """Return the least p by signs of n seeds, at the looks that they make."""
+    if design is None:
+        return smallest_sign_p(n)
+    return least_over_looks(smallest_sign_p, design, [look for look in design.looks if look <= n])
 
 
 def least_over_looks(least: Callable[[int], float], design: Design, looks: Sequence[int]) -> float:

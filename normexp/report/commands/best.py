@@ -18,6 +18,7 @@ from normexp.report.frames.options import NOTE
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
 from normexp.report.metrics import check_metric, title
+from normexp.report.notes import notes
 from normexp.report.tables.runs import Row, rows_of
 from normexp.report.tables.sensitivity import sensitivity_table
 from normexp.report.tables.table import EMPTY, Table, Value
@@ -97,7 +98,7 @@ def best(choice: Choice, depends: Table | None = None) -> Table:
         values=[_plain(group, choice) | _beside(further.get(_name(group, shown), {})) for group in choice.groups],
         texts=len(shown),
         remarks=["remark"],
-        notes={"": [MEANING, *choice.frame.left_out]},
+        notes={"": [MEANING, *notes(choice.frame)]},
     )
 
 
@@ -131,7 +132,7 @@ def curve(choice: Choice) -> Chart | None:
     schemes = {_arm(group, choice.shown): group[0].key.get("norm", "") for group in choice.groups}
     if all(row["ended"] for row in rows):
         return None
-    return chart(pd.DataFrame(rows), choice.over, choice.metric, schemes)
+    return chart(pd.DataFrame(rows), choice.over, choice.metric, schemes, notes(choice.frame))
 
 
 def _drawn(row: Row, metric: str) -> list[tuple[float, bool]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from normexp.config.text import amount
 from normexp.evidence.claims import UNDECIDED, Claim, Verdict
-from normexp.evidence.claims.power import least_over_looks, least_p, smallest_adjusted_p, smallest_sign_p
+from normexp.evidence.claims.power import least_p, seeds_that_agree, smallest_adjusted_p
 from normexp.evidence.claims.region import Region
 from normexp.evidence.stats import LEVEL, Design
 from normexp.experiments.check import tested
@@ -52,23 +52,12 @@ def _by_ranks(family: Sequence[Claim], n: int, design: Design | None) -> Iterato
 
 
 def _by_signs(verdict: Verdict, family: int, design: Design | None) -> str:
-    """Say how many seeds a claim takes whose runs all agree, where these are too few for the sign test; else nothing.
-
-    It is what equal values leave: they have no spread.
-    """
-    if verdict.fresh_seeds or not verdict.n or verdict.p != _least_so_far(verdict.n, design):
+    """Say how many seeds that agree decide a claim whose runs all do; nothing of another."""
+    enough = None if verdict.fresh_seeds else seeds_that_agree(verdict.n, verdict.p, family, design)
+    if enough is None:
         return ""
-    sizes = range(verdict.n, MANY)
-    enough = next(size for size in sizes if family * least_p(smallest_sign_p, design, size) < LEVEL)
     agree = f"{enough} fresh seeds{_in_looks(design)} that agree can decide"
     return f"all {verdict.n} agree, and equal values leave only their signs; {agree}"
-
-
-def _least_so_far(n: int, design: Design | None) -> float:
-    """Return the least p by signs of n seeds, at the looks that they make."""
-    if design is None:
-        return smallest_sign_p(n)
-    return least_over_looks(smallest_sign_p, design, [look for look in design.looks if look <= n])
 
 
 def _in_looks(design: Design | None) -> str:

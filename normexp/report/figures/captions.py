@@ -68,7 +68,7 @@ def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
     counts = sorted({line.runs for line in lines if line.style.width > 1.0})
     if counts in ([], [1]):
         return "One run each, so no band." if chart.mark == "line" else "One run each, so no interval."
-    runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    runs = from_to(counts)
     if chart.mark == "interval" and chart.band != "ci":
         return f"Mean over {runs} runs; bars: {BANDS[chart.band]}."
     if chart.mark == "interval":
@@ -81,6 +81,11 @@ def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
     if all(np.array_equal(line.low, line.high) for line in banded):
         return f"Lines: mean over {runs} runs, which agree."
     return f"Lines: mean over {runs} runs; bands: {', on a logarithmic axis '.join(words)}."
+
+
+def from_to(counts: Sequence[int]) -> str:
+    """Return the least and the largest of several numbers: `1 to 3`; one alone where they are equal."""
+    return f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
 
 
 def _mean(log: bool) -> str:
@@ -134,13 +139,13 @@ def _rows(chart: Chart) -> Iterator[str]:
     values = chart.data[chart.x].to_numpy(dtype=float)
     keys = [key for key in (chart.group, chart.y, chart.colour) if key]
     counts = sorted({len(rows) for _, rows in chart.data.groupby(keys, sort=False)})
-    runs = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
+    runs = from_to(counts)
     if chart.mark == "point":
         yield "Dots: runs; bar: median."
     elif counts == [1]:
         yield "One run each, so no interval."
     elif all(np.ptp(rows[chart.x]) == 0 for _, rows in chart.data.groupby(keys, sort=False)):
-        yield f"All {counts[-1]} runs agree."
+        yield f"All {runs} runs agree."
     else:
         ended = "ended" in chart.data and bool(chart.data["ended"].any())
         over = "the runs that stayed finite" if ended else f"{runs} runs"

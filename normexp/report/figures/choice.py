@@ -19,7 +19,9 @@ MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
 
 
-def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mapping[str, str]) -> Chart:
+def choice(
+    data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mapping[str, str], notes: Sequence[str]
+) -> Chart:
     """Return the chart of a choice, best value seen where the lines have their summit (or their lowest point).
 
     Args:
@@ -27,6 +29,7 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
         over: the hyperparameters, a panel each.
         metric: by which was chosen.
         schemes: line -> its scheme.
+        notes: sentences at the end of the caption.
     """
     top = top_of(data["value"], metric)
     far = logarithmic(data["value"][data["value"] <= top], metric)
@@ -48,6 +51,7 @@ def choice(data: pd.DataFrame, over: Sequence[str], metric: str, schemes: Mappin
         band="range", title=f"Choosing the {' and the '.join(map(of_key, over))}", panels=panels,
         styles=of_arms(schemes), share_y="none",
         labels={"x": of_key(over[0]) if len(over) == 1 else "", "y": title(metric)}, sentences=tuple(several),
+        notes=tuple(notes),
         ticks={place: short(place) for place in places} if len(places) <= MOST_TICKS else {},
     )  # fmt: skip
 

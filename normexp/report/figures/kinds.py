@@ -13,6 +13,7 @@ import pandas as pd
 from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
 from normexp.evidence.scales import PAPER
 from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
+from normexp.report.figures.captions import from_to
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
 from normexp.report.figures.context import FigureContext, check_known, sorted_by
@@ -129,8 +130,8 @@ def counts(context: FigureContext[Counts]) -> Chart:
 def heat(context: FigureContext[Heat]) -> Chart:
     spec = context.spec
     cells = list(context.runs)
-    several = max(map(len, context.runs.values()))
-    what = f"Mean over {several} runs." if several > 1 else ""
+    sizes = sorted(set(map(len, context.runs.values())))
+    what = f"Mean over {from_to(sizes)} runs." if sizes[-1] > 1 else ""
     if spec.metrics:
         rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."

@@ -1,4 +1,7 @@
-"""The curves of run directories, as `normexp plot` draws them: a panel per metric, data set and model."""
+"""The curves of run directories, as `normexp plot` draws them.
+
+A panel per metric, data set and model, of an experiment's runs per metric, experiment and scale.
+"""
 
 from __future__ import annotations
 
@@ -81,13 +84,15 @@ def _finished(frame: Frame) -> pd.DataFrame:
     if curves.empty:
         counts = Counter(str(status) for status in frame.runs["status"])
         raise UserError(f"no finished run to plot ({', '.join(f'{k}: {n}' for k, n in sorted(counts.items()))})")
-    about = frame.runs.set_index("run")
-    own = about["dataset"].notna() & about["model"].notna()  # beside others, an experiment's runs have neither
-    first, second = (about[a].where(own, about[b]) for a, b in (("dataset", "experiment"), ("model", "scale")))
-    place = first.astype(str) + " · " + second.astype(str)
-    line = curves["run"].map({record.run: _name(record) for record in frame.records})
+    place, line = (curves["run"].map({each.run: of(each) for each in frame.records}) for of in (_place, _name))
     words = {name: of_arm(name) for name in line.unique()}  # of thousands of rows they would take minutes
-    return curves.assign(line=line.map(words), place=curves["run"].map(place), norm=curves["run"].map(about["norm"]))
+    return curves.assign(line=line.map(words), place=place, norm=curves["run"].map(frame.runs.set_index("run")["norm"]))
+
+
+def _place(record: Record) -> str:
+    """Return in whose panel a run is drawn: of its experiment at its scale, and of its data set and model."""
+    places = (value for axis, value in record.point if axis in PLACES)  # of an experiment only those that its grid has
+    return " · ".join(map(str, filter(None, (record.experiment, record.scale, *places))))
 
 
 def _name(record: Record) -> str:
@@ -122,7 +127,7 @@ def _panels(part: pd.DataFrame, metric: str, place: str) -> dict[str, Panel]:
     """Return the panels of a metric by name: one, and where its lines end too close to be told apart that part of it.
 
     Args:
-        place: data set and model, of several; each has steps of its own, and none has a panel enlarged.
+        place: whose runs these are, of several; each has steps of its own, and none has a panel enlarged.
     """
     top = _top(part)
     log = frozenset("y" if _is_log(part[part["value"] <= top], metric) else "")

@@ -91,7 +91,10 @@ class Frame:
 
     @cached_property
     def cells(self) -> dict[Cell, dict[int, Curve]]:
-        """The finished runs as the claims read them: cell -> seed -> curve."""
+        """The finished runs of one experiment, or of none, as the claims read them: cell -> seed -> curve.
+
+        Two experiments, or two scales of one, may have cells of one name: theirs are asked for apart.
+        """
         found: dict[Cell, dict[int, Curve]] = {}
         for record in self.records:
             if record.finished and record.seed is not None:

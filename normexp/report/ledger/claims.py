@@ -56,8 +56,9 @@ def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Ite
         ledger: the whole of which `reports` are a part; by default they are the whole.
     """
     too_few = [TOO_FEW, ""] if any(report.underpowered for report in reports) else []
-    yield from ("# Claims", "", MEANING, "", *too_few, *_count_table(reports), "", *_laws(reports))
-    yield from (*_multiplicity(reports, ledger or reports), "")
+    whole = ledger or reports
+    yield from ("# Claims", "", MEANING, "", *too_few, *_count_table(reports), "", *_laws(reports, whole))
+    yield from (*_multiplicity(reports, whole), "")
     yield from (
         "## Every claim in a line",
         "",
@@ -108,15 +109,23 @@ def _count_table(reports: Sequence[Report]) -> Iterator[str]:
     yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
 
 
-def _laws(reports: Sequence[Report]) -> Iterator[str]:
-    """Say how many of the full-scale claims are about laws, whose networks the papers did not train."""
-    laws = [each for each in reports if any(claim.get("compare") == "follows" for claim in each.claims)]
-    theirs, every = _total(laws, FULL_SCALE), _total(reports, FULL_SCALE)
+def _laws(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterator[str]:
+    """Say how many of the full-scale claims are about laws, whose networks the papers did not train.
+
+    The whole ledger tells which experiments are: a search may find others of their claims than what follows a law.
+    """
+    laws = {_whose(each) for each in ledger if any(claim.get("compare") == "follows" for claim in each.claims)}
+    found = [each for each in reports if _whose(each) in laws]
+    theirs, every = _total(found, FULL_SCALE), _total(reports, FULL_SCALE)
     if theirs:
         yield f"Of the full-scale claims {_cell(theirs)} stand in experiments on laws of theory."
         if others := every - theirs:  # a search may find those of laws alone
             yield f"At set-ups that were published stand the other {_cell(others)}."
         yield ""
+
+
+def _whose(report: Report) -> tuple[str, str]:
+    return report.experiment, report.scale
 
 
 def _row(name: str, scale: str, counts: Sequence[Counter[str]]) -> str:

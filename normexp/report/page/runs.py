@@ -1,8 +1,9 @@
-"""The page of a folder of runs that belong to no experiment: their table, their curves, and where they are from."""
+"""The page of a folder of runs: their table, their curves, and where they are from, of each experiment by itself."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
 from normexp.report.frames.frame import Frame, frame_of
 from normexp.report.frames.measured import runs_of
+from normexp.report.frames.record import Record
+from normexp.report.metrics import drawn_unasked
 from normexp.report.notes import notes
 from normexp.report.page import PAGE, elements
 from normexp.report.page.origin import origins
@@ -31,22 +34,37 @@ def write_runs_page(folder: Path) -> Path:
 
 
 def _content(frame: Frame) -> str:
-    content, metrics = table(frame), _metrics(frame.cells)
+    content = table(frame)
     parts = [
         html.element("h2", "Results", id="runs-head"),
         elements.table(content),
         *_curves(frame),
-        viewer(frame.cells, metrics, legend(frame), "runs", first=_first(metrics)),
         elements.notes(content),
-        html.folded("Where these numbers are from", origins(frame.records, "Runs and where they are from")),
+        *_by_experiment(frame),
     ]
     return html.element("section", "".join(parts), id="runs", aria_labelledby="runs-head")
 
 
 def _curves(frame: Frame) -> list[str]:
-    if not frame.cells:
+    """Return the figure of the curves; nothing where no run is finished, or all are of studies."""
+    if not drawn_unasked({name for record in frame.records if record.finished for name in record.metrics}):
         return []
     return [figure(drawn("curves", curves_of(frame, None, notes(frame)), theme(), ("svg",)), (), count())]
+
+
+def _by_experiment(frame: Frame) -> Iterator[str]:
+    """Yield what shows single runs, of every experiment at every scale: two of them may have cells of one name."""
+    groups: dict[str, list[Record]] = {}
+    for record in frame.records:
+        name = f"{record.experiment}, scale {record.scale}" if record.experiment else "Runs of no experiment"
+        groups.setdefault(name, []).append(record)
+    styles = legend(frame) if frame.cells else {}
+    for name, records in groups.items():
+        cells = replace(frame, records=tuple(records)).cells
+        metrics = _metrics(cells)
+        yield html.element("h3", html.text(name)) if len(groups) > 1 else ""
+        yield viewer(cells, metrics, styles, name, first=_first(metrics))
+        yield html.folded("Where these numbers are from", origins(records, f"{name}: where they are from"))
 
 
 def _metrics(curves: Curves) -> list[str]:

@@ -12,6 +12,7 @@ from normexp.evidence.ranking import loss_beside, rank_of
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
 from normexp.evidence.stats.estimates import PointEstimate
+from normexp.records.ranges import ranges
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
@@ -26,6 +27,7 @@ MEANING = (
 )
 ONE_SEED = "Of one seed neither a sensitivity nor a difference is shown: neither would have an interval."
 SAME_RUNS = "The best value, for all or for an arm, is that of these same runs, which flatters it a little."
+Runs = Mapping[float, Mapping[int, Curve]]  # value of the hyperparameter -> seed -> its run
 
 
 @dataclass(frozen=True)
@@ -34,12 +36,12 @@ class Arm:
 
     Args:
         metric: whose name tells what is better.
-        runs: value of the hyperparameter -> seed -> its run; the same values for every seed.
+        runs: of the same seeds at every value.
     """
 
     name: str
     metric: str
-    runs: Mapping[float, Mapping[int, Curve]]
+    runs: Runs
 
     def last(self, setting: float) -> list[float]:
         """Return the finite last values at one value of the hyperparameter."""
@@ -100,7 +102,8 @@ def sensitivity_table(
         notes: sentences below it, before the usual ones.
         confidence: of the intervals; more than 95 % where seeds are looked at more than once.
     """
-    arms = [arm for name, records in groups.items() if (arm := _arm(name, records, key, metric)) is not None]
+    tried = {name: _tried(records, key, metric) for name, records in groups.items()}
+    arms = [arm for name, runs in tried.items() if (arm := _arm(name, runs, metric)) is not None]
     settings = sorted(set.intersection(*(set(arm.runs) for arm in arms))) if arms else []
     if not has_range(settings):
         return None
@@ -112,20 +115,37 @@ def sensitivity_table(
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
         rows=[_row(arm, arms[0], one, confidence) for arm in arms],
         values=[_plain(arm, arms[0], one, key, confidence) for arm in arms],
-        notes={"": [*notes, MEANING.format(key=key), *alone, SAME_RUNS]},
+        notes={"": [*notes, MEANING.format(key=key), *alone, SAME_RUNS, *_dropped(tried, key)]},
         label=f"sensitivity-{key}",
     )
 
 
-def _arm(name: str, records: Sequence[Record], key: str, metric: str) -> Arm | None:
-    """Return the runs of an arm by value and seed, those seeds alone that finished with every value."""
+def _tried(records: Sequence[Record], key: str, metric: str) -> Runs:
+    """Return the finished runs of an arm: value of the key -> seed -> run."""
     runs: dict[float, dict[int, Curve]] = {}
     for record in records:
         if record.finished and record.seed is not None and metric in record.metrics and len(record.steps):
             runs.setdefault(float(record.value(key)), {})[record.seed] = record.curve
-    seeds = set.intersection(*map(set, runs.values())) if runs else set()
+    return runs
+
+
+def _whole(runs: Runs) -> set[int]:
+    """Return the seeds that finished with every value."""
+    return set.intersection(*map(set, runs.values())) if runs else set()
+
+
+def _arm(name: str, runs: Runs, metric: str) -> Arm | None:
+    """Return an arm, with those seeds alone that finished with every value."""
+    seeds = _whole(runs)
     kept = {setting: {seed: each[seed] for seed in sorted(seeds)} for setting, each in sorted(runs.items())}
     return Arm(name, metric, kept) if seeds and has_range(kept) else None
+
+
+def _dropped(tried: Mapping[str, Runs], key: str) -> list[str]:
+    """Return a sentence that names the seeds in no number of the table; nothing where there are none."""
+    dropped = {name: sorted(set().union(*runs.values()) - _whole(runs)) for name, runs in tried.items()}
+    named = "; ".join(f"{name} seed {ranges(seeds)}" for name, seeds in dropped.items() if seeds)
+    return [f"Left out of this table, without a result at every {key}: {named}."] if named else []
 
 
 def _cost_of_all(arms: Sequence[Arm], setting: float) -> tuple[int, float, float]:

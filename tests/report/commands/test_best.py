@@ -165,8 +165,9 @@ def test_best_draws_the_metric_over_each_hyperparameter(swept: Callable[..., Pat
     files = commands.best_command([str(folder)], out=str(tmp_path / "drawn"))[1]
     assert [path.name for path in files] == ["best.png", "best.svg", "best.md"]
     assert "learning rate" in files[1].read_text()
-    ended = "Crosses at the panel's edge: runs that diverged there, 2 of No norm; the mean is over the others.\n"
-    assert files[2].read_text().endswith(f"Mean over 2 runs; bars: from the lowest to the highest run. {ended}")
+    ended = "Crosses at the panel's edge: runs that diverged there, 2 of No norm; the mean is over the others."
+    meaning = "Mean over 2 runs; bars: from the lowest to the highest run."
+    assert f"{meaning} {ended} Diverged (non-finite loss): none" in files[2].read_text()
 
 
 def test_a_value_without_end_is_a_row_and_no_place_in_the_curve(fabricate: Fabric) -> None:
@@ -226,6 +227,21 @@ def test_best_tells_how_much_every_arm_depends_on_its_rate(swept: Callable[..., 
     assert found["none"][3].startswith("0")
     assert found["batch"][0] == "85.0 ± 7.1"
     assert found["batch"][-1] == "6/6"
+
+
+def test_best_says_which_runs_are_in_no_number(swept: Callable[..., Path], fabricate: Fabric, tmp_path: Path) -> None:
+    """At the rate of a run that failed one table had the mean of the others, and the other had lost the whole seed."""
+    folder = swept("none", SCORES)
+    swept("layer", SCORES, status="diverged")
+    swept("batch", {**SCORES, 1.0: (0.70,)})
+    fabricate(norm="batch", optim__lr=1.0, seed=1, status="failed")
+    text, files = commands.best_command([str(folder)], out=str(tmp_path / "drawn"))
+    said = "Not finished and in no number, 1 of 18 runs: batch, optim.lr=1.0 seed 1 (failed at step 37)."
+    first, second = text.split("How much")
+    assert said in first
+    assert "Diverged (non-finite loss): layer, optim.lr=1.0 seed 0 at step 12" in first
+    assert "Left out of this table, without a result at every optim.lr: batch seed 1." in second
+    assert said in files[-1].read_text()
 
 
 def test_best_tells_the_dependence_in_every_format(swept: Callable[..., Path]) -> None:

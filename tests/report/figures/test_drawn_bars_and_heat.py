@@ -169,6 +169,15 @@ def test_heat_calls_nothing_diverged_that_only_has_no_finite_value(fabricate: Fa
     assert shown["text"].tolist() == [none, "2.00\n1 of 2 finite", "3.00"]
 
 
+def test_the_caption_of_a_heat_map_says_how_many_runs_its_cells_have(fabricate: Fabric) -> None:
+    """It named the largest of the numbers as if all had as many, as did that of bars without a spread."""
+    experiment = made(fabricate)
+    experiment.statuses = {("Plain", 0): "running", ("Plain", 1): "failed"}
+    experiment.run(lambda *_: [{"step": 0, "test/accuracy": 0.5}])
+    assert experiment.caption(kind="heat", metrics=["test/accuracy"]).startswith("Mean over 1 to 3 runs.")
+    assert "All 1 to 3 runs agree." in experiment.caption(kind="bars", metric="test/accuracy")
+
+
 def test_the_caption_of_a_heat_map_of_metrics_says_that_it_shows_means(two: Made) -> None:
     text = two.caption(kind="heat", metrics=["test/accuracy", "test/loss"], caption="Two things.", **HERE)
     assert text.startswith("Two things. Mean over 3 runs. Each column has its own scale")

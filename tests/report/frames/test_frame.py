@@ -15,6 +15,7 @@ from normexp.experiments.freeze import freeze, frozen_text
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.records.names import FROZEN
 from normexp.report.commands.runs import plot_command, table_command
+from normexp.report.figures.averages import lines_of
 from normexp.report.figures.runs import curves_of
 from normexp.report.files import write
 from normexp.report.frames.frame import Frame, experiment_frame, folder_frame, frame_of, joined
@@ -157,6 +158,18 @@ def test_runs_of_an_experiment_and_others_are_drawn_in_panels_of_their_own(fabri
     drawn = curves_of(joined([experiment_frame(ours.experiment, fabricate.root), folder_frame([fabricate()])]))
     experiment = f"{ours.experiment.name} · {ours.experiment.scale}"
     assert {panel.title for panel in drawn.panels.values()} == {experiment, "digits · cnn"}
+
+
+def test_two_scales_of_an_experiment_are_drawn_in_panels_of_their_own(fabricate: Fabric) -> None:
+    """One line was the mean over both, and nothing said so; nor over data sets that a grid has, which have no line."""
+    both = [made(fabricate, scale, grid={"dataset": ["digits", "mnist"], "seed": [0, 1]}) for scale in ("cpu", "paper")]
+    for each in both:
+        each.run(learning)
+    drawn = curves_of(joined([experiment_frame(each.experiment, fabricate.root) for each in both]), "test/accuracy")
+    assert [panel.title for panel in drawn.panels.values()] == [
+        "x · cpu · digits", "x · cpu · mnist", "x · paper · digits", "x · paper · mnist"
+    ]  # fmt: skip
+    assert {line.runs for panel in drawn.panels for line in lines_of(drawn, panel)} == {2}
 
 
 def test_an_experiment_of_two_folders_is_one_in_each(tmp_path: Path) -> None:

@@ -99,6 +99,16 @@ def test_of_laws_alone_no_other_full_scale_claims_are_counted(tmp_path: Path) ->
     assert "the other" not in text
 
 
+def test_a_search_knows_experiments_on_laws_by_the_whole_ledger(tmp_path: Path) -> None:
+    """Of those that it finds none need be the one that follows the law; they counted as published set-ups."""
+    law, other = claim("full scale", "holds") | {"compare": "follows"}, claim("full scale", "contradicted")
+    write(tmp_path, "law", "paper", [law, other])
+    write(tmp_path, "second", "paper", [other, other])
+    text = ledger(["verdict=contradicted", f"results_dir={tmp_path}"])
+    assert "Of the full-scale claims 0 / 1 / 0 stand in experiments on laws of theory." in text
+    assert "At set-ups that were published stand the other 0 / 2 / 0." in text
+
+
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
     text = lines(results)
     assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text

@@ -11,9 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from drawn import learning, made
 
 from normexp.config.recipe import with_recipe
 from normexp.evidence.curves import Cell, Curve
+from normexp.experiments.freeze import freeze
 from normexp.records import find_runs
 from normexp.records.ranges import ranges
 from normexp.report.figures.experiments import told_apart
@@ -21,7 +23,7 @@ from normexp.report.figures.styles import LineStyle
 from normexp.report.html import sentence, text
 from normexp.report.page.curves import MOST_POINTS, MOST_SERIES, as_script, viewer_data
 from normexp.report.page.page import _list
-from normexp.report.page.runs import _first
+from normexp.report.page.runs import _first, write_runs_page
 from normexp.report.page.section import Section
 from normexp.report.page.svg import inline
 from normexp.report.page.write import title_of
@@ -215,6 +217,35 @@ def test_page_of_runs_says_once_what_is_left_out_and_what_it_is_of(cli, tmp_path
     assert "Runs in" not in content
 
 
+def test_page_of_runs_shows_the_scales_of_an_experiment_apart(fabricate):
+    """They have arms and seeds of one name, and those of one scale stood in the place of the other's."""
+    for scale in ("cpu", "paper"):
+        ours = made(fabricate, scale)
+        ours.run(learning)
+        freeze(ours.experiment, fabricate.root)
+    fabricate(norm="batch")
+    page = write_runs_page(fabricate.root).read_text(encoding="utf-8")
+    assert re.findall("<h3>(.*?)</h3>", page) == ["x, scale cpu", "x, scale paper", "Runs of no experiment"]
+    data = re.findall(r'<script type="application/json">(.*?)</script>', page)
+    assert [len(json.loads(each)["series"]) for each in data] == [6, 6, 1]
+    assert re.findall(r"<td[^>]*>(0[^<]*)</td>", page.partition("<h3>")[2]) == ["0-2"] * 4 + ["0"]
+    parsed(page)
+
+
+def test_page_of_runs_of_a_study_has_no_figure(fabricate):
+    """It said that --metric takes others, an option that `normexp report` has not."""
+    fabricate(table=[{"step": 1, "level": 0.5}, {"step": 2, "level": 0.7}], columns=("step", "level"))
+    tags = parsed(write_runs_page(fabricate.root).read_text(encoding="utf-8")).tags
+    assert ("figure" in tags, "table" in tags) == (False, True)
+
+
+def test_page_of_runs_of_which_none_is_finished_says_so(fabricate):
+    fabricate(status="running")
+    page = write_runs_page(fabricate.root).read_text(encoding="utf-8")
+    assert "Not finished and in no number, 1 of 1 runs" in page
+    assert "figure" not in parsed(page).tags
+
+
 def test_section_of_each_scale_has_a_name_of_its_own(page):
     assert '<section id="digits_five_schemes-cpu" aria-label="Five schemes on digits, scale cpu">' in page.read_text()
 
@@ -306,5 +337,5 @@ def test_ranges_are_short():
 
 def test_a_long_note_or_caption_is_whole():
     long = "word " * 600 + "`a command` end"
-    for made in (text(long), sentence(long)):
-        assert made.replace("<code>", "").replace("</code>", "").replace("`", "").endswith("word a command end")
+    for shown in (text(long), sentence(long)):
+        assert shown.replace("<code>", "").replace("</code>", "").replace("`", "").endswith("word a command end")

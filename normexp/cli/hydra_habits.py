@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-
 from normexp.errors import UserError
 
 JOB = ("job", "hydra", "all")  # what may follow Hydra's --cfg
@@ -23,7 +21,6 @@ INSTEAD = {  # Hydra's flag -> what to type here
     "--hydra-help": "`normexp run --help` shows groups and options",
     "--experimental-rerun": "--like RUN trains with the settings of a run",
 }
-OPTIONS = ("config", "like", "save")  # of run, which look like keys
 
 
 def as_typed_here(words: list[str]) -> list[str]:
@@ -46,8 +43,5 @@ def _explain(word: str) -> None:
             f"{key}: only the grammar of overrides is Hydra's here; results_dir=FOLDER says where runs go, "
             "jobs=N how many run side by side"
         )
-    if key in OPTIONS and "=" in word:
-        value = shlex.quote(word.partition("=")[2])
-        raise UserError(f"{word}: {key} is an option, not a key; did you mean --{key} {value}?")
     if key == "experiment" and "=" in word:
         raise UserError(f"{word}: experiments have a command of their own: normexp reproduce {word.partition('=')[2]}")

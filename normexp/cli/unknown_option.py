@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 from normexp.cli.candidates import NAMING, TRAINING
 from normexp.config.hints import KEYS, WHOLE, so_many_seeds, undecorated
@@ -15,6 +15,7 @@ SETTING = (*TRAINING, "table", "plot", "best", "check", "bench")  # take KEY=VAL
 NO_VALUE = "VALUE"  # stands where none was typed
 LETTERS = {"f": ("--config", "--format", "--file"), "o": ("--out",), "j": ("--jobs",), "s": ("--save",)}
 SWITCHES = {"n": ("--dry-run",), "q": ("--quiet",), "w": ("--watch",), "a": ("--all",)}  # take no value
+OF_OTHERS = {"into": ("--out",), "out": ("--into",)}  # a flag of another verb -> that of the verb at hand
 CALLED = {"table": {"baseline": "--against", "metric": "`normexp plot` or `normexp best`, which have --metric"}}
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
@@ -25,10 +26,11 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     Args:
         words: all that was typed after the verb: the value may follow the option.
     """
-    name = _name(wrong)
-    if meant := _flag(wrong, _value(wrong, words), flags):
+    after = words[words.index(wrong) + 1 :] if wrong in words else []
+    name, value, _ = typed(wrong, after)
+    if meant := _flag(wrong, value, flags):
         return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {meant}?")
-    known = dict(_settings(verb, wrong, words))
+    known = dict(_settings(verb, name, value))
     kind = f"{verb}: option {shortened(wrong)!r} does not exist"
     if name in known:
         return UserError(f"{kind}; did you mean {known[name]}?")
@@ -46,16 +48,17 @@ def _flag(wrong: str, value: str, flags: Sequence[str]) -> str | None:
     """Return the flag that a letter of other programs stands for, or that reads a file of settings; with its value."""
     if value.endswith((".yaml", ".yml")) and "--config" in flags:
         return f"--config {shlex.quote(shortened(value))}"
+    if called := flag_called(typed(wrong, ())[0], flags):
+        return called if value == NO_VALUE else f"{called} {shlex.quote(shortened(value))}"
     letter = wrong.partition("=")[0].removeprefix("-")
     if value == NO_VALUE:
         return next((flag for flag in (*SWITCHES.get(letter, ()), *LETTERS.get(letter, ())) if flag in flags), None)
     return next((f"{flag} {shlex.quote(shortened(value))}" for flag in LETTERS.get(letter, ()) if flag in flags), None)
 
 
-def _settings(verb: str, wrong: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _settings(verb: str, name: str, value: str) -> Iterator[tuple[str, str]]:
     """Yield the words that may stand for a setting, and the setting as it has to be typed."""
-    value = _value(wrong, words)
-    keys = _keys(_name(wrong)) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
+    keys = keys_called(name) if verb in SETTING else {key: key for key in NAMING.get(verb, ())}
     yield from ((word, shlex.quote(shortened(f"{key}={value}"))) for word, key in keys.items())
     if seeds := so_many_seeds(value):
         yield "seeds", seeds
@@ -68,7 +71,7 @@ def _is_usual(key: str) -> bool:
     return "." not in key.removeprefix("optim.")
 
 
-def _keys(name: str) -> Mapping[str, str]:
+def keys_called(name: str) -> Mapping[str, str]:
     """Return the words that name a key of a run -> the key; with the name as a whole, if an option has such a key."""
     ours = keys_by_word()
     group, _, rest = name.partition("." if "." in name else "_")
@@ -76,14 +79,19 @@ def _keys(name: str) -> Mapping[str, str]:
     return {**{word: key for word, key in KEYS.items() if key in ours.values()}, **ours, **whole}
 
 
-def _name(wrong: str) -> str:
-    """Return what was typed for an option as keys are spelt: without its value, with underscores."""
-    return wrong.lstrip("-").partition("=")[0].casefold().replace("-", "_")
+def typed(flag: str, after: Sequence[str]) -> tuple[str, str, Sequence[str]]:
+    """Return what was typed for an option: its name as keys are spelt, its value, and the words that follow.
+
+    Args:
+        after: the words behind it, of which the first is its value where that is not behind its `=`.
+    """
+    name, equals, value = flag.lstrip("-").partition("=")
+    if not equals and after and not after[0].startswith("-") and "=" not in after[0]:
+        value, *after = after
+    return name.casefold().replace("-", "_"), value or NO_VALUE, after
 
 
-def _value(wrong: str, words: Sequence[str]) -> str:
-    """Return the value that was typed for an option: after its `=`, or as the next word."""
-    _, equals, value = wrong.partition("=")
-    after = words[words.index(wrong) + 1 :] if wrong in words else []
-    following = after[0] if after and not after[0].startswith("-") and "=" not in after[0] else ""
-    return (value if equals else following) or NO_VALUE
+def flag_called(name: str, flags: Container[str]) -> str | None:
+    """Return the flag of a verb that has a name as keys are spelt, or that does what the flag of another verb does."""
+    called = (f"--{name.replace('_', '-')}", *OF_OTHERS.get(name, ()))
+    return next((flag for flag in called if flag in flags), None)

@@ -134,6 +134,10 @@ def _dispatch(arguments: list[str]) -> int:
         rest = as_typed_here(rest)
     rest = _behind_dashes(rest)
     parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
+    if any("=" in word for word in rest):
+        from normexp.cli.option_as_key import check_no_option
+
+        check_no_option(commands[verb], parsed, left)
     if left:
         raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
     commands[verb].check_once(rest)
@@ -191,15 +195,15 @@ def _meant(word: str, rest: Sequence[str]) -> str:
 
 def _as_setting(flag: str, rest: Sequence[str]) -> str | None:
     """Return the command that was meant by `--norm batch` in the place of a command; None for no key with a value."""
-    from normexp.config.options import keys_by_word
+    from normexp.cli.unknown_option import NO_VALUE, keys_called, typed
 
-    name, equals, value = flag.lstrip("-").partition("=")
-    key, words = keys_by_word().get(name.replace("-", "_")), [*([value] if equals else ()), *rest]
-    if not key or not words or words[0] in VERBS or "=" in words[0] or any(word[:1] == "-" for word in words):
+    name, value, words = typed(flag, rest)
+    key = keys_called(name).get(name)
+    if not key or value == NO_VALUE or value in VERBS or any(word[:1] == "-" for word in words):
         return None
     verb = next((word for word in words if word in VERBS), "run")
-    others = [word for word in words[1:] if word != verb]
-    return shortened(f"`normexp {verb} {shlex.join([f'{key}={words[0]}', *others])}`")
+    others = [word for word in words if word != verb]
+    return shortened(f"`normexp {verb} {shlex.join([f'{key}={value}', *others])}`")
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:

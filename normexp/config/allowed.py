@@ -99,7 +99,8 @@ class Allowed:
     def _one(self, key: str, value: Any, whole: Any) -> Any:
         converted = self._convert(value)
         if converted is None or not self._in_range(converted):
-            hint = word_hint(shown(value), self.choices) if self.choices else _seeds(key, value) or self._largest(value)
+            number = span_of_seeds(key, value) or self._largest(value)
+            hint = word_hint(shown(value), self.choices) if self.choices else number
             hint = self._several(key, value) or hint or _interpolation(value) or self._of_percent(key, value)
             problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}"
             raise UserError(self._in_quotes(key, whole) or problem)
@@ -203,7 +204,7 @@ def _interpolation(value: Any) -> str:
     return "; `${...}` is not filled in here: write the value" if isinstance(value, str) and "${" in value else ""
 
 
-def _seeds(key: str, value: Any) -> str:
+def span_of_seeds(key: str, value: Any) -> str:
     """Say how several seeds are typed, where 1-5 or 1..5 was."""
     ends = _SPAN.fullmatch(str(value)) if key == "seed" else None
     return f"; did you mean `normexp sweep '{key}=range({ends[1]},{int(ends[2]) + 1})'`?" if ends else ""

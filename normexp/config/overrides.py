@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from normexp.config.allowed import from_on
+from normexp.config.allowed import from_on, span_of_seeds
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root, usual_and_allowed
@@ -24,6 +24,7 @@ _PLACES = (*PATH_KEYS, "results_dir")
 NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of any signs
 _LISTS = ("dataset.features",)  # of such names
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 _QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
 _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
 _WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
@@ -225,18 +226,21 @@ def _example(text: str) -> str:
 
 
 def _readable(key: str, value: str) -> str:
-    """Return how a value that the grammar cannot read was meant: an option, a list of numbers, a text with signs."""
+    """Return how a value that the grammar cannot read was meant: an option, numbers, a text with signs."""
     if key in groups():
         named = re.match(r"\w+", value)
         return did_you_mean(f"{key}={named[0]}") if named and named[0] in options(key) else _USUAL
     usual = [each for each, _ in usual_and_allowed(key)]
     numbers = [item for item in re.split(r"[\s,;()\[\]{}]+", value) if item]
-    if not all(re.fullmatch(r"[+-]?[\d.]+(e[+-]?\d+)?", item) for item in numbers):
+    if not all(map(_NUMBER.fullmatch, numbers)):
         numbers = []
+    if span := span_of_seeds(key, value.strip("(){}")):
+        return span
     if numbers and any(isinstance(each, list) for each in usual):
         return did_you_mean(shlex.quote(shortened(f"{key}=[{','.join(numbers)}]")))
-    if len(numbers) == 1 and any(isinstance(each, int | float) for each in usual):
-        return did_you_mean(f"{key}={numbers[0]}")
+    if numbers and any(isinstance(each, int | float) for each in usual):
+        meant = f"{key}={','.join(numbers)}"
+        return did_you_mean(meant) if len(numbers) == 1 else f"; several are {shortened(meant)}, in a sweep"
     if key in _LISTS or any(isinstance(each, list | int | float) for each in usual) or set(value) & set("\"'"):
         return _USUAL
     return f"; a text with such signs stands in quotes: {shlex.quote(shortened(f'{key}={quoted(value)}'))}"

@@ -9,17 +9,22 @@ from normexp.config.text import shortened
 from normexp.errors import UserError
 
 _VARIABLE = re.compile(r"\$\{|(?:^|/)\$[A-Za-z_]")  # what a shell or OmegaConf would fill in
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]+://")  # of another machine; C:\ is a folder of this one
 
 
 def place(key: str, value: str) -> str:
     """Return a path with its `~` expanded.
 
-    Raises UserError for a user that there is not, and for a variable that nobody has filled in: results would lie in
-    a folder of the variable's name. What is there may have any name.
+    Raises UserError for a user that there is not, for a variable that nobody has filled in, and for an address of
+    another machine: results would lie in a folder of that name here. What is there may have any name.
     """
     path = os.path.expanduser(value)
     if path.startswith("~"):
         raise UserError(f"{shortened(f'{key}={value}')}: there is no user {value.partition('/')[0][1:]!r} here")
-    if _VARIABLE.search(path) and not os.path.lexists(path):
+    if os.path.lexists(path):
+        return path
+    if _VARIABLE.search(path):
         raise UserError(f"{shortened(f'{key}={value}')}: a variable is not filled in here: write the path")
+    if _ADDRESS.match(path):
+        raise UserError(f"{shortened(f'{key}={value}')}: must be a path of this machine; mount what lies elsewhere")
     return path

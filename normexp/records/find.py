@@ -35,7 +35,7 @@ def find_runs(
     """
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
-        here = list(_at(_resolved(path), unseen))
+        here = list(_at(resolved(path), unseen))
         if not (here or may_lack):
             raise _without_runs(path)
         for run in here:
@@ -63,7 +63,8 @@ def _instead(folder: Path) -> str:
     return f"links are not followed: name {printable(linked[0])}" if linked else "start one with `normexp run`"
 
 
-def _resolved(path: Path) -> Path:
+def resolved(path: Path) -> Path:
+    """Return the path without links. Raises UserError for a loop of links, and for what the system does not read."""
     try:
         return path.resolve(strict=os.path.lexists(path))
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13

@@ -10,13 +10,22 @@ import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
+from shlex import quote
 from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
-from normexp.records.files import MOST_TABLE, Damaged, condition, make_folder, sweep_temporaries, write_atomically
-from normexp.records.find import check_seen, find_runs
+from normexp.records.files import (
+    MOST_TABLE,
+    Damaged,
+    condition,
+    damaged,
+    make_folder,
+    sweep_temporaries,
+    write_atomically,
+)
+from normexp.records.find import check_seen, find_runs, resolved
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, UNREADABLE, is_archive
 from normexp.records.portable import without_folders
@@ -26,6 +35,7 @@ from normexp.records.sources import Folder
 _HALF = ".merge-"
 ABANDONED = 3600.0  # seconds after which another process's half-written archive belongs to nobody
 NAMED = 10  # contradictions in one error
+_PACKED = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z")  # ends the name of somebody's archive
 
 Runs = dict[str, RunDirectory]
 
@@ -43,8 +53,8 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     """Bring every run of both into `into`, by default into `first`. Neither source loses anything.
 
     A run in both counts once where its configuration and metrics.csv are equal; of an unfinished and a finished one,
-    the finished one; of two unfinished ones, the one that is further. A damaged one is left out, and named. What was
-    declared before the runs comes along (`beside`).
+    the finished one; of two unfinished ones, the one that is further. A damaged one is left out, and named, as is one
+    that has no configuration. What was declared before the runs comes along (`beside`).
 
     Args:
         first, second: folders or archives, holding the same layout of run directories.
@@ -58,6 +68,7 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     if first.exists() and second.exists() and first.samefile(second):
         raise UserError(f"{first} {second}: one folder; give two")
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
+    _check_name(target)
     _check_apart(first, second, target)
     for path in (first, second, target):
         check_seen(path)
@@ -70,9 +81,16 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
             release(folder)
 
 
+def _check_name(target: Path) -> None:
+    """Raise UserError for the name of another archive than a .zip: a folder would be made of it."""
+    if target.suffix != ".zip" and target.suffix.lower() in _PACKED and not target.is_dir():
+        meant = quote(str(target.with_suffix("")).removesuffix(".tar") + ".zip")
+        raise UserError(f"{target}: the name of an archive ends in .zip; did you mean --into {meant}?")
+
+
 def _check_apart(first: Path, second: Path, target: Path) -> None:
     """Raise UserError for a folder in another: the outer one has the runs of the inner one, too, in other places."""
-    outer, inner = sorted((first.resolve(), second.resolve()), key=lambda path: len(path.parts))
+    outer, inner = sorted(map(resolved, (first, second)), key=lambda path: len(path.parts))
     if outer in inner.parents and inner.is_dir():
         raise UserError(f"{first} {second}: one lies inside the other, so their runs do not have the same places")
     place = _place(target)
@@ -128,21 +146,22 @@ def _runs(path: Path, may_lack: bool = False) -> Runs:
 def _root(path: Path) -> Path:
     """Return the folder that the runs at a path are named from."""
     packed_alone = path.suffix == ".zip" and path.is_file()
-    return (path.parent if is_archive(path.name) and packed_alone else path).resolve()
+    return resolved(path.parent if is_archive(path.name) and packed_alone else path)
 
 
 def _place(target: Path) -> Path | None:
     """Return the folder that takes what lies beside the runs; None for an archive under a name of its own."""
     if target.suffix != ".zip":
-        return target.resolve()
-    return target.resolve().parent if target.name == ARCHIVE else None
+        return resolved(target)
+    return resolved(target).parent if target.name == ARCHIVE else None
 
 
 def _check_whole(run: RunDirectory) -> None:
-    """Raise UserError for a run of which any file is damaged; an archive checks its members where they are read."""
+    """Raise UserError for a run of which a file is damaged, or missing: it is no reason to drop the other record."""
     run.check_sums()
-    if run.is_packed:
-        run.contents()
+    files, _ = run.contents(weights=False), run.config
+    if run.status["status"] in FINISHED and METRICS not in files:
+        raise damaged(run.path / METRICS, "it is missing")
 
 
 def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:

@@ -13,7 +13,7 @@ from typing import Any
 from normexp.config.overrides import take_out, whole_number
 from normexp.config.recipe import with_names
 from normexp.config.text import amount
-from normexp.errors import Unavailable, UserError
+from normexp.errors import Interrupted, Unavailable, UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
 from normexp.sweeps.executors.settings import take_executor
@@ -30,6 +30,7 @@ from normexp.sweeps.submit import NOBODY, Sharing, run_shared
 from normexp.sweeps.workers import kept_workers, worker_pool
 
 logger = logging.getLogger("normexp")
+UNBEGUN = "stopped during the estimate, when nothing was running; the same command continues"
 MOST_FAILURES = 3  # with one cause that are named one by one
 MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
 MOST_SECONDS = 10.0  # after the first one, after which no other one is timed,
@@ -192,6 +193,8 @@ def _timed(
 
     Args:
         told: says how long all cells take by the seconds of some kinds.
+
+    Raises: Interrupted, where it is stopped.
     """
     answers: dict[Any, dict[str, Any]] = {}
     began = math.inf  # when the first had started the process and read the data
@@ -200,7 +203,10 @@ def _timed(
         share = max(FEWEST_SECONDS, SHARE * told(seconds)) if seconds else MOST_SECONDS
         if time.monotonic() - began > min(MOST_SECONDS, share):
             break
-        answers[kind] = worker.request({"verb": "estimate", "overrides": cell.overrides})
+        try:
+            answers[kind] = worker.request({"verb": "estimate", "overrides": cell.overrides})
+        except Interrupted:
+            raise Interrupted(UNBEGUN) from None
         began = min(began, time.monotonic())
     return answers
 

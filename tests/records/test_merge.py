@@ -124,6 +124,67 @@ def test_damaged_runs_are_left_out_and_named(machines, file):
     assert (one / "runs" / "shared.damaged-1" / file).read_text() == "{"
 
 
+def broken(path: Path, how: str) -> None:
+    """Make a record one that its checksums do not give away: there are none, or the file is not among them."""
+    run, config = RunDirectory(path), path / "config.yaml"
+    run.write_status("done" if how.startswith("done") else "interrupted", step=5, steps=5)
+    if how == "empty":
+        config.write_text("")
+    elif how == "cut off":
+        config.write_text(config.read_text()[:-9] + "{")
+    elif how == "done without metrics.csv":
+        (path / "metrics.csv").unlink()
+    elif how == "done with a linked metrics.csv":
+        (path / "metrics.csv").rename(path / "elsewhere.csv")
+        (path / "metrics.csv").symlink_to("elsewhere.csv")
+    else:
+        config.unlink()
+
+
+@pytest.mark.parametrize(("order", "into"), [((0, 1), "first"), ((0, 1), "three.zip"), ((1, 0), "three")])
+@pytest.mark.parametrize(
+    "how", ["empty", "cut off", "missing", "done", "done without metrics.csv", "done with a linked metrics.csv"]
+)
+def test_the_sound_record_of_a_run_counts_whatever_the_other_lacks(machines, tmp_path, how, order, into):
+    """The broken one was copied, and the sound one dropped."""
+    broken(machines[0] / "runs" / "shared", how)
+    sources = [machines[index] for index in order]
+    target = sources[0] if into == "first" else tmp_path / into
+    done = merge(*sources, None if into == "first" else target, ())
+    file = "metrics.csv" if how.endswith("metrics.csv") else "config.yaml"
+    (line,) = done.left
+    assert line.startswith(f"{machines[0]}/runs/shared/{file}: damaged")
+    assert statuses(target) == ALL
+    shared = next(run for run in find_runs([target]) if run.path.name == "shared")
+    assert shared.read("metrics.csv") == RunDirectory(machines[1] / "runs" / "shared").read("metrics.csv")
+    assert shared.config
+
+
+def test_a_record_without_configuration_is_left_out_and_named(machines, tmp_path):
+    broken(machines[0] / "runs" / "mine", "missing")
+    (line,) = merge(*machines, tmp_path / "three", ()).left
+    assert line == f"{machines[0]}/runs/mine/config.yaml: damaged or missing (no such file)"
+
+
+@pytest.mark.parametrize("place", range(3))
+@pytest.mark.parametrize("below", ["", "/both.zip", "/records.zip"])
+def test_a_link_that_loops_is_named(machines, tmp_path, place, below):
+    """It was Python's error, without a word on which path."""
+    (tmp_path / "loop").symlink_to("loop")
+    paths = [*machines, tmp_path / "three"]
+    paths[place] = Path(f"{tmp_path}/loop{below}")
+    with one_line_error(f"{paths[place]}: (cannot be read|no such file or folder)"):
+        merge(*paths, ())
+
+
+@pytest.mark.parametrize("name", ["both.ZIP", "both.tar.gz", "both.Tgz"])
+def test_a_folder_is_not_named_like_an_archive(machines, tmp_path, name):
+    with one_line_error(f"{tmp_path}/{name}: the name of an archive ends in .zip; .* --into {tmp_path}/both.zip?"):
+        merge(*machines, tmp_path / name, ())
+    (tmp_path / name).mkdir()
+    assert merge(*machines, tmp_path / name, ()).copied == 4
+
+
 def test_status_0_means_that_nothing_is_missing(machines, capsys):
     one, two = machines
     three = one.parent / "three"

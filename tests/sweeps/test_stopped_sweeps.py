@@ -12,21 +12,28 @@ from in_process import InProcess
 from normexp.errors import Interrupted
 from normexp.records import find_runs
 from normexp.sweeps.pool import STOPPED, Worker, stops_between_runs
+from normexp.sweeps.sweep import UNBEGUN
 from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 # --- Stopped. ---
 
 
-def test_sweep_stopped_says_that_the_same_command_continues(sweep, results, monkeypatch):
-    def request(worker: InProcess, *_: object) -> dict[str, object]:
-        worker.stop()
-        raise Interrupted(STOPPED)
+@pytest.mark.parametrize(("verb", "said"), [("estimate", UNBEGUN), ("train", STOPPED)])
+def test_sweep_stopped_says_that_the_same_command_continues(sweep, monkeypatch, verb, said):
+    """During the estimate, what was running was said to be saved: nothing was."""
+
+    def request(worker: InProcess, message: dict[str, object], *_: object) -> dict[str, object]:
+        if message["verb"] == verb:
+            worker.stop()
+            raise Interrupted(STOPPED)
+        return {"status": "done", "seconds": 1.0}
 
     monkeypatch.setattr(InProcess, "request", request)
     for argument in ("seed=0,1", "seed=range(3)"):
         status, stderr = sweep(argument)
-        assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {STOPPED}")
-    assert "the same command continues" in STOPPED
+        assert (status, stderr.splitlines()[-1]) == (130, f"normexp: {said}")
+    assert "the same command continues" in said
+    assert ("saved" in said) == (verb == "train")
 
 
 def test_stop_says_so_where_the_clean_up_of_a_library_fails():

@@ -1,6 +1,7 @@
 """A sweep plans, estimates, trains what is new, and ends with its table."""
 
 import itertools
+import json
 import shlex
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,11 +95,12 @@ def test_failures_with_one_cause_are_told_once(caplog, tmp_path):
     ]
 
 
-def test_last_sweep_that_names_runs_elsewhere_is_damaged(cli, tmp_path):
-    (tmp_path / ".last-sweep.json").write_text('{"runs": ["../elsewhere"]}')
-    status, _, stderr = cli("plot", str(tmp_path), "--last-sweep")
-    assert (status, stderr.count("\n")) == (2, 1)
-    assert "damaged" in stderr
+@pytest.mark.parametrize("runs", [["../elsewhere"], {"/tmp/elsewhere": "a"}, {"runs/\0": "a"}, ["runs/\0"], {}, []])
+@pytest.mark.parametrize("words", [("plot", "--last-sweep"), ("status", "--watch")])
+def test_last_sweep_that_names_runs_elsewhere_or_none_is_damaged(cli, tmp_path, runs, words):
+    (tmp_path / ".last-sweep.json").write_text(json.dumps({"runs": runs}))
+    status, _, stderr = cli(words[0], str(tmp_path), *words[1:])
+    assert (status, stderr) == (2, f"normexp: {tmp_path}/.last-sweep.json: damaged; the next sweep writes it again\n")
 
 
 def test_runs_that_left_no_record_are_named_under_the_table_of_their_sweep(results, cli, monkeypatch):

@@ -58,9 +58,18 @@ class HouseTable:
                 "dataset=csv dataset.target=COLUMN reads any table"
             )
         features = [name for name in table.columns if name not in (self.target, *self.unused)]
-        data = to_data(table, self.target, features, missing, "regression")
+        try:
+            data = to_data(table, self.target, features, missing, "regression")
+        except UserError as error:
+            raise UserError(f"{error}{_of_csv(str(error))}") from None
         whole = replace(data.train, y=(data.train.y * np.float32(self.unit)))
         return replace(data, train=whole, note=self.title).noting(data.note)
+
+
+def _of_csv(message: str) -> str:
+    """Return what to add to the error of a table that proposes a key which this data set lacks."""
+    lacked = next((key for key in ("dataset.features", "dataset.task") if key in message), None)
+    return f" ({lacked} is a key of dataset=csv, which reads any table)" if lacked else ""
 
 
 CALIFORNIA = HouseTable("California housing", "california", "california_housing.csv", "median_house_value", unit=1e-3)

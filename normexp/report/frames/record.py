@@ -15,7 +15,7 @@ from normexp.config.identity import staleness
 from normexp.config.options import said_by
 from normexp.errors import UserError
 from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
-from normexp.records import CONFIG, DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
+from normexp.records import DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
 from normexp.report.frames.measurements import Columns, measurements, whole_rows
 from normexp.report.frames.options import Options, run_options
 
@@ -90,7 +90,7 @@ class Record:
         """Why the run cannot be in any table or figure; empty for one that can."""
         if self.state in (DAMAGED, UNREADABLE, STALE):
             return str(self.status["cause"])
-        return f"{self.state}, without {CONFIG}" if self.error else ""
+        return self._cause(self.error) if self.error else ""
 
     @property
     def columns(self) -> Columns:
@@ -108,9 +108,12 @@ class Record:
                     return {"status": STALE, "cause": other}, {}
                 return status, measurements(self.directory, status)
         except UserError as error:
-            cause = str(error).removeprefix(f"{self.directory.path}/")
-            return {"status": condition(error), "cause": cause}, {}
+            return {"status": condition(error), "cause": self._cause(error)}, {}
         return status, {} if self.error else whole_rows(self.directory)
+
+    def _cause(self, error: UserError) -> str:
+        """Return an error as it is said beside the name of the run."""
+        return str(error).removeprefix(f"{self.directory.path}/")
 
     def _other_setting(self) -> str:
         """Say which setting the run was made with is not the one that its experiment has today; '' where all are."""

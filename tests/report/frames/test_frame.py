@@ -11,6 +11,7 @@ import pytest
 from drawn import learning, made
 from fabricated import Fabric
 
+from normexp.errors import UserError
 from normexp.experiments.freeze import freeze, frozen_text
 from normexp.records import CONFIG, METRICS, PROBES, STATUS, TIMING
 from normexp.records.names import FROZEN
@@ -86,9 +87,23 @@ def test_a_folder_with_bad_runs_is_read_and_the_bad_ones_are_named(fabricate: Fa
     assert "\n" not in line
     assert all(
         name in line
-        for name in ("5 that cannot be used", "failed (failed", "cut (", "empty (", "foreign (", CONFIG, "cut off")
+        for name in ("5 that cannot be used", f"failed ({CONFIG}: ", "cut (", "empty (", "foreign (", "cut off")
     )
     assert str(fabricate.root) not in line
+
+
+@pytest.mark.parametrize(("content", "cause"), [("a: [", "damaged \\("), (None, "damaged or missing \\(no such file")])
+@pytest.mark.parametrize("status", ["interrupted", "done"])
+def test_where_no_run_can_be_read_a_file_that_is_there_is_named(
+    fabricate: Fabric, status: str, content: str | None, cause: str
+) -> None:
+    """It was the path of no file, `run/interrupted`, and a damaged configuration was said to be missing."""
+    run = fabricate(norm="batch", status=status)
+    (run.path / CONFIG).unlink()
+    if content is not None:
+        (run.path / CONFIG).write_text(content)
+    with pytest.raises(UserError, match=rf"^{run.path}/{CONFIG}: {cause}"):
+        frame_of([fabricate.root]).check_readable()
 
 
 def test_table_and_plot_work_beside_bad_runs_and_say_what_they_left_out(fabricate: Fabric) -> None:

@@ -13,14 +13,13 @@ from normexp.config.of_grids import OF_GRIDS
 from normexp.config.options import config_dir, groups, keys_of, option, options, root, usual_options
 from normexp.config.text import shown
 from normexp.evidence.scales import SCALES
-from normexp.experiments.keys import LEDGER, RENDER, REPORT, REPRODUCE
+from normexp.experiments.keys import LAWS, LEDGER, RENDER, REPORT, REPRODUCE
 
 Candidates = Iterable[tuple[str, str]]  # a word, and a line about it
 
 GRIDS = ("sweep",)  # take several values of a key
 TRAINING = ("run", *GRIDS)
-NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": LEDGER, "archive": REPORT}
-NAMING |= {"laws": ("results_dir",)}
+NAMING = {"reproduce": REPRODUCE, "report": RENDER, "freeze": RENDER, "claims": LEDGER, "laws": LAWS, "archive": REPORT}
 OF_RUNS = {"recipe": ("auto", "none")}  # words that are no keys, and what they may be
 OF_SWEEPS = {key: words for key, words in OF_GRIDS.items() if key != "executor"}  # which is completed as a group is
 TABLES, PICTURES = ("md", "csv", "tex", "html"), ("png", "svg", "pdf")

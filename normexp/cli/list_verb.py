@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 
-from normexp.cli.parsers import LISTS
+from normexp.cli.parsers import KINDS, LISTS
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
@@ -55,7 +55,7 @@ def _is_terminal() -> bool:
 
 def _check(arguments: argparse.Namespace) -> None:
     """Raise UserError for what there is no list of, and for flags that are of another one, or go by themselves."""
-    if arguments.what is not None and arguments.what not in (*LISTS, "experiments"):
+    if arguments.what is not None and arguments.what not in KINDS:
         raise _unknown(arguments.what)
     if arguments.json and arguments.matrix:
         raise UserError("list: --json is of names and --matrix of measurements; give one of the two")
@@ -69,9 +69,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _unknown(what: str) -> UserError:
     """Return the error for what there is no list of; what other programs call a group is told, too: networks."""
-    kinds = [*LISTS, "experiments"]
     meant = f"{KEYS.get(what.casefold().removesuffix('s'), '')}s"
-    return unknown("list:", what, kinds, meant if meant in kinds else None)
+    return unknown("list:", what, KINDS, meant if meant in KINDS else None)
 
 
 def _of_kind(kind: str) -> list[dict[str, str]]:

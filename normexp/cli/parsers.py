@@ -17,6 +17,7 @@ from normexp.config.options import groups, options
 
 LISTS = {"norms": "norm", "models": "model", "datasets": "dataset", "inputs": "inputs", "optims": "optim"}
 LISTS |= {"inits": "init", "schedules": "schedule", "probes": "probe", "studies": "study", "placements": "placement"}
+KINDS = (*LISTS, "experiments")
 
 
 @cache
@@ -83,7 +84,7 @@ def _add_run(verbs: Verbs[Parser]) -> None:
 
 def _add_list(verbs: Verbs[Parser]) -> None:
     command = verbs.add_parser("list", help="list the options of every group")
-    command.add_argument("what", nargs="?", metavar="|".join([*LISTS, "experiments"]), help="one kind only")
+    command.add_argument("what", nargs="?", metavar="|".join(KINDS), help="one kind only")
     command.add_argument("--schema", action="store_true", help="with experiments: their YAML as JSON schema")
     command.add_argument("--matrix", action="store_true", help="with norms: what each scheme can do, measured")
     command.add_argument("--json", action="store_true", help="print the same as JSON")

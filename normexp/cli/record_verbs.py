@@ -27,9 +27,9 @@ def archive(arguments: argparse.Namespace) -> int:
     """Pack the finished runs of experiments; say what was left as it is."""
     from normexp.experiments.keys import REPORT
     from normexp.records.packing import pack
-    from normexp.report.commands.named import recorded
+    from normexp.report.commands.named import recorded, split
 
-    for folder in recorded(arguments.names, REPORT, own=True):
+    for folder in recorded(*split(arguments.names, REPORT, own=True), own=True):
         done = pack(folder)
         for line in done.left:
             logger.info(f"left as it is: {line}")
@@ -79,12 +79,12 @@ def _resume(arguments: argparse.Namespace) -> int:
 
 def _drift(arguments: argparse.Namespace) -> int:
     from normexp.experiments.keys import FILES, REPORT
-    from normexp.report.commands.named import recorded
+    from normexp.report.commands.named import recorded, split
     from normexp.verify.drift import verify_drift
 
     files = [word for word in arguments.words if word.partition("=")[0] in FILES]
     words = [word for word in arguments.words if word not in files]
-    folders = recorded(words, (*REPORT, *FILES))
+    folders = recorded(*split(words, (*REPORT, *FILES)))
     _check_kept(arguments, len(folders))
     usual = len(folders) if any("=" not in word for word in words) else 3
     limit = usual if arguments.limit is None else arguments.limit

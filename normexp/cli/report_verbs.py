@@ -9,6 +9,7 @@ import shlex
 import webbrowser
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from normexp.config.text import as_argument
 from normexp.errors import UserError
@@ -21,7 +22,6 @@ logger = logging.getLogger("normexp")
 def report(arguments: argparse.Namespace) -> int:
     if arguments.out is not None and arguments.open:
         raise UserError("report: --open shows the page and --out writes figures alone; give one of the two")
-    look = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
     if arguments.out is None and any((arguments.format, arguments.width, arguments.style != "page")):
         raise UserError("report: --format, --style and --width go with --out DIR, where the figures are written")
     if arguments.out is not None:
@@ -30,8 +30,13 @@ def report(arguments: argparse.Namespace) -> int:
         if folders := _folders(arguments.names):
             instead = shlex.join(["normexp", "plot", as_argument(folders[0]), "--out", as_argument(arguments.out)])
             raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean `{instead}`?")
-        return _print(figures_to(arguments.out, arguments.names, **look), show=False)
+        return _print(figures_to(arguments.out, arguments.names, **_look(arguments)), show=False)
     return _print(_written(arguments.names), arguments.open)
+
+
+def _look(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Return how figures are written."""
+    return {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
 
 
 def _written(words: list[str]) -> Iterator[Path]:
@@ -71,9 +76,8 @@ def plot(arguments: argparse.Namespace) -> int:
     paths = _paths("plot", arguments)
     from normexp.report.commands.runs import plot_command
 
-    options = {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
-    options |= {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    for path in plot_command(paths, arguments.out, arguments.metric, **options):
+    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    for path in plot_command(paths, arguments.out, arguments.metric, **options, **_look(arguments)):
         print(path)
     return 0
 

@@ -9,3 +9,4 @@ REPRODUCE = ("scale", *SHARING, RESULTS, "threads", "device", "precision", "comp
 REPORT = ("scale", RESULTS)
 LEDGER = (*REPORT, "verdict", "find")
 RENDER = (*REPORT, PLUGINS)
+LAWS = (RESULTS,)

@@ -129,33 +129,36 @@ def runs_below(
         archives: collects those that are met.
         unseen: collects a line on each folder that is not looked into.
     """
+    archives, unseen = [] if archives is None else archives, [] if unseen is None else unseen
     left, looked, waiting = [folder], 0, Waiting()
     while left:
         looked += 1
         waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
-        try:
-            entries = list(os.scandir(at := left.pop()))
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-        except OSError as error:
-            if unseen is not None:
-                unseen.append(f"{printable(at)}: cannot be read ({error.strerror})")
-            continue
-        for entry in entries:
-            if is_archive(entry.name) and not os.path.isdir(entry.path):
-                if archives is not None:
-                    archives.append(Path(entry.path))
+        for entry in _entries(left.pop(), unseen):
+            path = Path(entry.path)
+            if is_archive(entry.name) and not os.path.isdir(path):
+                archives.append(path)
             elif ASIDE in entry.name or entry.name.startswith("."):
                 continue
             elif entry.is_symlink():
-                if unseen is not None and not os.path.isfile(entry.path):
-                    unseen.append(f"{printable(entry.path)}: {LINK}")
+                if not os.path.isfile(path):
+                    unseen.append(f"{printable(path)}: {LINK}")
             elif entry.is_dir(follow_symlinks=False):
-                path = Path(entry.path)
-                if os.path.lexists(f"{entry.path}/{STATUS}"):
+                if os.path.lexists(path / STATUS):
                     yield RunDirectory(path, Folder(path))
                 else:
                     left.append(path)
+
+
+def _entries(folder: Path, unseen: list[str]) -> list[os.DirEntry[str]]:
+    """Return what stands in a folder; nothing of one that has gone, or that cannot be read, of which it adds a line."""
+    try:
+        return list(os.scandir(folder))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        unseen.append(f"{printable(folder)}: cannot be read ({error.strerror})")
+        return []
 
 
 def _packed(archive: Path, inside: str, named: bool = False) -> Iterator[RunDirectory]:

@@ -22,7 +22,7 @@ def is_trained(folder: Path) -> bool:
 
 def test_every_experiment_with_records_was_tried():
     rows = read_table(drift.TABLE)
-    there = {folder.parts[-2:] for folder in recorded([f"results_dir={RESULTS}"]) if is_trained(folder)}
+    there = {folder.parts[-2:] for folder in recorded([], {"results_dir": str(RESULTS)}) if is_trained(folder)}
     missing = there - set(zip(rows["experiment"], rows["scale"], strict=True))
     assert not missing, f"run normexp verify drift {' '.join(sorted(name for name, _ in missing))} --csv {drift.TABLE}"
 

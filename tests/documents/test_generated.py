@@ -13,17 +13,15 @@ from normexp.experiments.load import load, read
 from normexp.records.names import CLAIMS
 from normexp.report.commands.ledger import LEDGER
 from normexp.report.commands.named import recorded
-from normexp.report.experiment.claims import claims_text
-from normexp.report.experiment.render import NothingTrained, rendered
+from normexp.report.experiment.render import NothingTrained, rendered, texts
 from normexp.report.frames.chosen import RATE
 from normexp.report.ledger.claims import as_markdown
 from normexp.report.ledger.judged import read_reports, records_alone
 from normexp.report.ledger.sources import entries, summary
 from normexp.report.links import markdown_links
-from normexp.report.tables.formats import csv_text, markdown
 from tests.documents.evidence import RESULTS, TOP
 
-FOLDERS = recorded([f"results_dir={RESULTS}"])
+FOLDERS = recorded([], {"results_dir": str(RESULTS)})
 
 
 def ledger(*more: str) -> str:
@@ -53,13 +51,10 @@ def test_tables_and_verdicts_are_those_of_the_records(folder: Path, monkeypatch:
     except NothingTrained:  # of what is begun there may be runs that choose, and no table
         assert not (folder / "table.md").exists()
         return
-    made = {
-        "table.md": markdown(content.table),
-        "table.csv": csv_text(content.table),
-    }
+    made = texts(content, RESULTS)
+    verdicts = json.loads(made.pop(CLAIMS))
     for name, text in made.items():
-        assert (folder / name).read_text(encoding="utf-8") == text, f"run normexp report {folder.parent.name}"
-    verdicts = json.loads(claims_text(content.experiment, content.claims, content.changes))
+        assert (folder / name).read_text(encoding="utf-8") == text, f"{name}: run normexp report {folder.parent.name}"
     assert_close(json.loads((folder / CLAIMS).read_text(encoding="utf-8")), verdicts)
 
 

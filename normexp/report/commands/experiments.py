@@ -26,7 +26,7 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     results, files = results_of(given), {folder_of(word): word for word in chosen}
     contents = []
     left = list[UserError]()
-    for folder in recorded(words, own=True):
+    for folder in recorded(chosen, given, own=True):
         name = folder.parent.name
         try:
             experiment = _read(files.get(name, name), folder.name, plugins_of(given))
@@ -66,7 +66,7 @@ def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: st
     check_writable(Path(out), "--out")
     named, given = split(words, RENDER)
     files = {folder_of(word): word for word in named}
-    for folder in recorded(words):
+    for folder in recorded(named, given):
         experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name, plugins_of(given))
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():
             yield write(experiment.folder(Path(out)) / name, content)

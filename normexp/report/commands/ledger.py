@@ -10,8 +10,8 @@ from shlex import quote
 from normexp.config.text import amount
 from normexp.errors import UserError, nearest
 from normexp.evidence.audit import cited
+from normexp.experiments.keys import LAWS, RESULTS
 from normexp.experiments.keys import LEDGER as KEYS
-from normexp.experiments.keys import RESULTS
 from normexp.experiments.load import names
 from normexp.records import plain_json, write_atomically
 from normexp.report.commands.named import check_there, empty, folder_of, results_of, split
@@ -87,7 +87,7 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
     from normexp.report.ledger.laws import as_json as laws_as_json
     from normexp.report.ledger.laws import page, read_laws
 
-    chosen, given = split(words, ("results_dir",))
+    chosen, given = split(words, LAWS)
     results = results_of(given)
     if RESULTS in given and not results.is_dir():
         raise empty(results, "records of laws")

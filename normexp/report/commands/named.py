@@ -13,7 +13,7 @@ from normexp.config.overrides import check_once, parse_overrides
 from normexp.config.own import PLUGINS
 from normexp.errors import UserError, nearest_path, unknown
 from normexp.evidence.scales import SCALES
-from normexp.experiments.keys import RENDER, RESULTS
+from normexp.experiments.keys import RESULTS
 from normexp.experiments.load import check_file, is_file, names, unknown_experiment
 
 
@@ -68,16 +68,16 @@ def own_names(results: Path) -> list[str]:
     return sorted(folders - set(names()))
 
 
-def recorded(words: Sequence[str], keys: Sequence[str] = RENDER, own: bool = False) -> list[Path]:
+def recorded(chosen: Sequence[str], given: Mapping[str, str], own: bool = False) -> list[Path]:
     """Return the folders results/NAME/SCALE that are asked for.
 
     Args:
-        keys: that may be given.
+        chosen: names of experiments; none are all.
+        given: scale and results_dir, where they were typed.
         own: also those of experiments of somebody's own, by default and by name.
 
     Raises: UserError where there is none, or none of an experiment that is named.
     """
-    chosen, given = split(words, keys, own)
     results = results_of(given)
     asked = [given["scale"]] if "scale" in given else SCALES
     every = [*names(), *(own_names(results) if own else [])]

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.config.overrides import check_once
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError
 from normexp.report.files import write
 from normexp.report.frames.frame import Frame, frame_of, where
 from normexp.report.notes import notes, without_record
@@ -46,7 +46,9 @@ def plot_command(
     frame = chosen_runs(words, last)
     runs = [record.directory.path for record in frame.records]
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
-    stem = Path(os.path.commonpath(runs)) / name if out is None else _stem(Path(out), name)
+    if out is not None:
+        return draw(frame, _stem(Path(out), name), metric, chosen, written, by)
+    stem = Path(os.path.commonpath(runs)) / name
     check_writable(stem.parent, "--out")
     return draw(frame, stem, metric, chosen, written, by)
 
@@ -79,11 +81,10 @@ def table_command(
     beside: str | None = None,
 ) -> str:
     """Return the table of all runs at or below some paths, to be printed."""
-    from normexp.report.tables.formats import FORMATS, PRINTED
+    from normexp.report.tables.formats import FORMATS, PRINTED, check_printed
     from normexp.report.tables.runs import table
 
-    if format not in PRINTED:
-        raise unknown("table format", format, PRINTED)
+    check_printed(format)
     if out is not None:
         check_writable(Path(out), "--out")
     content = table(chosen_runs(words, last), by, beside)
@@ -103,10 +104,9 @@ def best_command(
 ) -> tuple[str, list[Path]]:
     """Return the best value of every swept hyperparameter per arm, to be printed, and the files of its figure."""
     from normexp.report.commands.best import best, combinations_tried, curve, dependence
-    from normexp.report.tables.formats import PRINTED, together
+    from normexp.report.tables.formats import check_printed, together
 
-    if format not in PRINTED:
-        raise unknown("table format", format, PRINTED)
+    check_printed(format)
     if out is not None:
         check_writable(_stem(Path(out), "best").parent, "--out")
     choice = combinations_tried(chosen_runs(words, last), over, metric)

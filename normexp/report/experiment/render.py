@@ -88,21 +88,29 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
 
 def write_rendered(content: Rendered, results: Path) -> list[Path]:
     """Write what an experiment shows into results/NAME/SCALE; return the files."""
-    experiment, claims = content.experiment, content.claims
+    experiment = content.experiment
     contents: dict[str, str | bytes] = {
+        **texts(content, results),
+        "table.html": html_page(content.table, content.figures),
+        **_files(experiment, content.figures),
+    }
+    return [write(experiment.folder(results) / name, text) for name, text in contents.items()]
+
+
+def texts(content: Rendered, results: Path) -> dict[str, str]:
+    """Return {name of a file: what stands in it}, of tables, verdicts and whatever else has no figures in it."""
+    experiment, claims = content.experiment, content.claims
+    return {
         "table.md": markdown(content.table),
         "table.csv": csv_text(content.table),
         "table.tex": latex(content.table),
-        "table.html": html_page(content.table, content.figures),
         CLAIMS: claims_text(experiment, claims, content.changes),
         **targets_text(claims),
         **summary_text(experiment, content.measured, claims),
         **selection_text(experiment, results),
         **sensitivity_text(experiment, content.measured, results),
         **numbers_text(experiment, results),
-        **_files(experiment, content.figures),
     }
-    return [write(experiment.folder(results) / name, text) for name, text in contents.items()]
 
 
 def targets_text(claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from normexp.errors import unknown
 from normexp.records import plain_json
 from normexp.report.links import markdown_links
 from normexp.report.tables.html import html_page
@@ -50,6 +51,12 @@ def json_text(table: Table, *further: Table) -> str:
 
 FORMATS: dict[str, Callable[[Table], str]] = {"md": markdown, "csv": csv_text, "tex": latex, "html": html_page}
 PRINTED = {**FORMATS, "json": json_text}  # by a command; JSON is no file beside a table
+
+
+def check_printed(name: str) -> None:
+    """Raise UserError for a format in which no table is printed."""
+    if name not in PRINTED:
+        raise unknown("table format", name, PRINTED)
 
 
 def together(tables: Sequence[Table], format: str) -> str:

@@ -274,7 +274,7 @@ MISTAKES = {
     "a queue": ("Estimates norm.how=queue", f"{REMEMBERS} hidden.0.1.seen[0], which changes with"),
     "a generator of its own": (
         "Estimates norm.how=noise",
-        "model=mlp norm=my_norms.Estimates dataset=digits: has other outputs when it is called again with the same",
+        "model=mlp norm=my_norms.Estimates dataset=digits: continued from a checkpoint it has other outputs or buffers",
     ),
     "a count of steps": (
         "CountsSteps",

@@ -106,6 +106,11 @@ def _checked(name: str, data: object) -> Data:
     return data
 
 
+def _as_numbers(split: Split) -> Split:
+    """Return a text's split with tokens that do not count as pixels, as uint8 does."""
+    return replace(split, x=split.x.astype(np.float32)) if split.x.dtype == np.uint8 else split
+
+
 @dataclass(frozen=True, kw_only=True)
 class Dataset:
     """A data set's options. Subclasses add their own fields and implement `read`; those with files, `find` and `fetch`.
@@ -175,7 +180,7 @@ class Dataset:
             if own:
                 check_contract(name, data)
                 self._check_validation(name, data)
-            return data
+            return data.map(_as_numbers) if data.task == "language" else data
         except UserError:
             raise
         except Exception as error:

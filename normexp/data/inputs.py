@@ -206,8 +206,8 @@ class ZCA(Fitted):
 
 
 def precision(x: Array) -> type[np.floating[Any]]:
-    """Return what is computed in: float64 where a table has digits that float32 would lose, see Data, else float32."""
-    return np.float64 if x.dtype == np.float64 else np.float32
+    """Return what is computed in: float64 where x may have digits that float32 would lose, else float32."""
+    return np.float32 if np.can_cast(x.dtype, np.float32) else np.float64
 
 
 def unit(x: Array) -> float:

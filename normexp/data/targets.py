@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from normexp.data.contract import SPLITS
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
@@ -14,12 +15,13 @@ if TYPE_CHECKING:
 
 
 def in_float32(data: Data) -> Data:
-    """Round targets that have more digits, and say so."""
+    """Round targets that may have more digits, and say so where one is lost."""
     if data.train.y.dtype != np.float64:
         return data
     rounded = data.map(lambda split: replace(split, y=split.y.astype(np.float32)))
     said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
-    return rounded.noting(said)
+    same = all(np.array_equal(getattr(data, name).y, getattr(rounded, name).y) for name in SPLITS)
+    return rounded if same else rounded.noting(said)
 
 
 def standardize_target(data: Data) -> Data:

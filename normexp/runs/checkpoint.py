@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +22,7 @@ from normexp.records import Damaged, damaged, json_object, read_regular, write_a
 from normexp.records.files import open_regular, reading
 from normexp.runs.checkpoint_form import check_entries
 from normexp.runs.known_curves import check_curves
-from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter
+from normexp.runs.optimizer_state import as_kept, as_tensor, kinds_by_parameter, late_kind
 from normexp.seeding import random_states, set_random_states
 
 MOST_TIMES = 8  # the weights: themselves, and what an optimizer keeps of each
@@ -153,13 +153,24 @@ def _digest(tensors: dict[str, Tensor], facts: dict[str, Any]) -> str:
 
 
 def _restore_optimizer(optimizer: Optimizer, saved: dict[str, Tensor]) -> None:
-    """Load the optimizer's state with each tensor in its parameter's own memory format."""
+    """Load the optimizer's state with each tensor of its own type, in its parameter's own memory format."""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     state: dict[int, dict[str, Any]] = {}
     kinds = kinds_by_parameter(optimizer)
     for name, tensor in saved.items():
         index, _, key = name.partition("/")
         parameter = parameters[int(index)]
-        like = tensor if tensor.shape != parameter.shape else torch.empty_like(parameter).copy_(tensor)
-        state.setdefault(int(index), {})[key] = as_kept(like, kinds[int(index)][key].type)
+        same = tensor.shape == parameter.shape
+        like = torch.empty_like(parameter, dtype=tensor.dtype).copy_(tensor) if same else tensor
+        state.setdefault(int(index), {})[key] = as_kept(like, kinds[int(index)].get(key, late_kind(tensor)).type)
+    _load_state(optimizer, parameters, state)
+
+
+def _load_state(optimizer: Optimizer, parameters: Sequence[Tensor], state: Mapping[int, dict[str, Any]]) -> None:
+    """Load what is kept of each parameter, and undo that torch rounds it to the parameter's type."""
     optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+    for place, kept in state.items():
+        loaded = optimizer.state[parameters[place]]
+        for key, value in kept.items():
+            if isinstance(value, Tensor) and value.dtype != loaded[key].dtype:
+                loaded[key] = value.to(loaded[key].device)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from normexp.mersenne import NAMES, check_twister
-from normexp.runs.optimizer_state import kinds_by_parameter
+from normexp.runs.optimizer_state import kinds_by_parameter, late_kind, own_name
 
 PARTS = ("model", "optimizer", "window", "random")
 RANDOM = ("cpu", "cuda", *NAMES)
@@ -69,11 +69,13 @@ def _check_model(saved: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> N
 def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     wanted, found = kinds_by_parameter(optimizer), dict[int, set[str]]()
+    own = own_name(optimizer) is not None  # which may make more of its state in a later step
     for name, tensor in saved.items():
         index, _, key = name.partition("/")
-        if not index.isdecimal() or int(index) >= len(parameters) or key not in wanted[int(index)]:
+        if not index.isdecimal() or int(index) >= len(parameters) or not (own or key in wanted[int(index)]):
             raise ValueError(f"optimizer/{name} is unknown")
-        if tensor.numel() != 1 and tensor.shape not in (parameters[int(index)].shape, wanted[int(index)][key].shape):
+        shapes = (parameters[int(index)].shape, wanted[int(index)].get(key, late_kind(tensor)).shape)
+        if tensor.numel() != 1 and tensor.shape not in shapes:
             raise ValueError(f"optimizer/{name} is {_look(tensor)}, its parameter {_look(parameters[int(index)])}")
         found.setdefault(int(index), set()).add(key)
     if any(wanted) and not found:

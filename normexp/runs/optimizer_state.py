@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from normexp.errors import UserError, kind_and_line
+from normexp.training.checks.unkept_state import can_be_saved
 
 KEPT = "a checkpoint keeps tensors and numbers of self.state[parameter] alone"
+
+NUMBERS = {torch.bool: bool, torch.int64: int, torch.float64: float}  # what `as_tensor` makes of each
 
 
 class Kind(NamedTuple):
@@ -67,14 +70,24 @@ def as_kept(tensor: Tensor, kind: type) -> Any:
     return kind(tensor.item()) if issubclass(kind, int | float) else tensor
 
 
+def late_kind(tensor: Tensor) -> Kind:
+    """Return what an optimizer made after its first step: a number where `as_tensor` makes such a scalar of one."""
+    return Kind(Tensor if tensor.dim() else NUMBERS.get(tensor.dtype, Tensor), torch.Size())
+
+
 def is_number(value: object) -> bool:
     return isinstance(value, int | float)
 
 
+def own_name(optimizer: Optimizer) -> str | None:
+    """Return what an optimizer of the user's own is called; None for torch's and ours."""
+    name = f"{type(optimizer).__module__}.{type(optimizer).__name__}"
+    return None if name.startswith(("normexp.", "torch.")) else name
+
+
 def check_own_optimizer(optimizer: Optimizer) -> None:
     """Raise UserError for an optimizer of the user's own that remembers what no checkpoint keeps."""
-    name = f"{type(optimizer).__module__}.{type(optimizer).__name__}"
-    if name.startswith(("normexp.", "torch.")):
+    if (name := own_name(optimizer)) is None:
         return
     for group in optimizer.param_groups:
         for dims in sorted({parameter.dim() for parameter in group["params"]}):
@@ -92,9 +105,9 @@ def _check_kept(name: str, optimizer: Optimizer, group: Mapping[str, Any], shape
         raise UserError(f"{name}: {reason} ({kind_and_line(error)}); a run could not be continued") from None
     changed = [setting for setting, value in _numbers(alike).items() if before.get(setting) != value]
     odd = [
-        f"self.state[parameter][{key!r}] of type {type(value).__name__}"
+        f"self.state[parameter][{key!r}] of type {value.dtype if isinstance(value, Tensor) else type(value).__name__}"
         for key, value in alike.state[number].items()
-        if not (value is None or is_number(value) or isinstance(value, Tensor))
+        if not (value is None or is_number(value) or (isinstance(value, Tensor) and can_be_saved(value)))
     ]
     for setting in [*odd, *changed]:
         raise UserError(f"{name}: remembers {setting}; {KEPT}, without which a run could not be continued")

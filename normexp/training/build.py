@@ -47,6 +47,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
     Args:
         examples: what runs before this one have put on the device, where they may share it.
     """
+    _check_inputs(config, data)
     device = choose_device(config["device"])
     if config["compile"] == "norms" and device.type == "cpu":
         check_compiler()
@@ -78,6 +79,15 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         autocast=build_autocast(config["precision"], device),
         clip_norm=config["clip_norm"],
     )
+
+
+def _check_inputs(config: Config, data: Data) -> None:
+    """Raise UserError for an option that would scale the tokens of a text of the user's own; rules know ours."""
+    if data.task == "language" and (chosen := config.choices["inputs"]) != "none":
+        raise UserError(
+            f"inputs={chosen} does not fit dataset={config.choices['dataset']}: what numbers its tokens would change "
+            "its meaning; use inputs=none"
+        )
 
 
 def lay_out(model: nn.Module) -> nn.Module:

@@ -15,7 +15,7 @@ from normexp.data.base import Data, Dataset, Split, balanced, empty_like, hold_o
 from normexp.data.covariate_shift import CovariateShift
 from normexp.data.digits import Digits
 from normexp.data.pixel_sequences import SequentialDigits
-from normexp.data.targets import standardize_target
+from normexp.data.targets import in_float32, standardize_target
 from normexp.errors import UserError
 
 
@@ -190,3 +190,11 @@ def test_several_targets_cannot_be_standardized() -> None:
 def test_class_labels_cannot_be_standardized() -> None:
     with pytest.raises(UserError, match="only targets of a regression"):
         Numbered(standardize_target=True).load(0)
+
+
+@pytest.mark.parametrize(("step", "said"), [(0.5, False), (0.1, True)])
+def test_targets_are_said_to_be_rounded_where_a_digit_is_lost(step: float, said: bool) -> None:
+    split = Split(np.zeros((4, 1), np.float32), step * np.arange(4)[:, None])
+    rounded = in_float32(Data(split, split, split, "regression"))
+    assert rounded.train.y.dtype == np.float32
+    assert ("targets rounded to float32" in rounded.note) == said

@@ -6,7 +6,7 @@ from threadpoolctl import threadpool_limits
 
 from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
-from normexp.data.inputs import ZCA, Center, Identity, MinMax, PerImage, Standardize
+from normexp.data.inputs import ZCA, Center, Identity, MinMax, PerImage, Standardize, precision
 from normexp.errors import UserError
 
 RNG = np.random.default_rng(0)
@@ -218,3 +218,15 @@ def test_whitening_is_the_same_on_any_number_of_cores():
         with threadpool_limits(threads, "blas"):
             matrices.append(ZCA().fit(x).matrix)
     np.testing.assert_array_equal(*matrices)
+
+
+@pytest.mark.parametrize("kind", ["int32", "uint32", "int64", "longdouble"])
+def test_inputs_of_long_numbers_keep_their_digits_until_they_are_scaled(kind):
+    x = (2**30 + np.arange(12)[:, None]).astype(kind)
+    for inputs in (Center(), Standardize(), MinMax(), ZCA()):
+        assert len(np.unique(inputs.fit(x).apply(x))) == 12
+
+
+@pytest.mark.parametrize("kind", ["bool", "uint8", "int16", "float16", ">f4"])
+def test_inputs_of_short_numbers_are_computed_in_float32(kind):
+    assert precision(np.zeros(1, kind)) is np.float32

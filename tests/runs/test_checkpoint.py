@@ -20,7 +20,7 @@ from normexp.records import Damaged
 from normexp.runs import checkpoint
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
-from normexp.runs.optimizer_state import kinds_by_parameter
+from normexp.runs.optimizer_state import check_own_optimizer, kinds_by_parameter
 from normexp.seeding import random_kept
 from normexp.training.build import build_optimizer
 
@@ -76,11 +76,46 @@ class RowSGD(torch.optim.SGD):
         super().step(closure)
 
 
+class DoubleSGD(torch.optim.SGD):
+    """Averages gradients in float64, and keeps their last signs as whole numbers."""
+
+    def step(self, closure=None):
+        for parameter in (each for group in self.param_groups for each in group["params"]):
+            state = self.state[parameter]
+            before = state.get("mean", torch.zeros_like(parameter, dtype=torch.float64))
+            state["mean"], state["sign"] = 0.9 * before + parameter.grad, parameter.grad.sign().to(torch.int8)
+            parameter.grad.copy_(state["mean"])
+        super().step(closure)
+
+
+class LateSGD(torch.optim.SGD):
+    """Makes slow weights, and a rate, when they are first needed."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        for parameter in (each for group in self.param_groups for each in group["params"]):
+            state = self.state[parameter]
+            state["steps"] = state.get("steps", 0) + 1
+            if state["steps"] > 1:
+                state["rate"] = 0.9 * state.get("rate", 1.0)
+                state["slow"] = state.get("slow", parameter.detach()).lerp(parameter.detach(), state["rate"])
+                parameter.data.copy_(state["slow"])
+
+
+class ComplexSGD(torch.optim.SGD):
+    """Keeps what no checkpoint can hold."""
+
+    def step(self, closure=None):
+        super().step(closure)
+        for parameter in (each for group in self.param_groups for each in group["params"]):
+            self.state[parameter]["waves"] = torch.zeros_like(parameter, dtype=torch.complex128)
+
+
 VARIANTS = {name: (name,) for name in options("optim")}
 LIKE_TORCH = ("Adafactor", "NAdam", "ASGD", "Rprop", "RAdam", "Adadelta", "Adamax")
 VARIANTS |= {name: (f"torch.optim.{name}", "optim.lr=0.01") for name in LIKE_TORCH}
 OWN = ("optim.lr=0.01", "plugins=[test_checkpoint]")
-VARIANTS |= {name: (f"test_checkpoint.{name}", *OWN) for name in ("GroupedSGD", "RowSGD")}
+VARIANTS |= {name: (f"test_checkpoint.{name}", *OWN) for name in ("GroupedSGD", "RowSGD", "DoubleSGD", "LateSGD")}
 VARIANTS |= {"rmsprop with momentum": ("rmsprop", "optim.momentum=0.9"), "sgd plain": ("sgd", "optim.momentum=0")}
 
 
@@ -290,3 +325,32 @@ def test_names_of_the_optimizers_state_are_known(variant):
     advance(model, optimizer, 1)
     kept = {name for state in optimizer.state.values() for name, value in state.items() if value is not None}
     assert set().union(*kinds_by_parameter(optimizer)) == kept
+
+
+def test_an_optimizer_continues_with_what_it_had_in_every_type(tmp_path):
+    for name in ("DoubleSGD", "LateSGD"):
+        model, optimizer = fresh(*VARIANTS[name])
+        advance(model, optimizer, 3)
+        write_checkpoint(tmp_path / name, model, optimizer, {})
+        again, its_optimizer = fresh(*VARIANTS[name])
+        restored(tmp_path / name, again, its_optimizer)
+        for state, its in zip(optimizer.state.values(), its_optimizer.state.values(), strict=True):
+            assert {key: (type(value), getattr(value, "dtype", value)) for key, value in state.items()} == {
+                key: (type(value), getattr(value, "dtype", value)) for key, value in its.items()
+            }
+
+
+def test_late_state_is_that_of_an_own_optimizer_alone(tmp_path):
+    model, optimizer = fresh("sgd")
+    advance(model, optimizer, 1)
+    next(iter(optimizer.state.values()))["slow"] = torch.zeros(())
+    write_checkpoint(tmp_path / "one", model, optimizer, {})
+    with one_line_error(r"optimizer/0/slow is unknown"):
+        restored(tmp_path / "one", *fresh("sgd"))
+
+
+def test_state_that_no_checkpoint_can_hold_is_refused():
+    with one_line_error(
+        r"ComplexSGD: remembers self.state\[parameter\]\['waves'\] of type torch.complex128; a checkpoint"
+    ):
+        check_own_optimizer(fresh("test_checkpoint.ComplexSGD", *OWN)[1])

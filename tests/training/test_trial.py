@@ -2,11 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
+import torch
 from torch import nn
 
 from normexp.config import compose
-from normexp.data.base import Split
+from normexp.data.base import Data, Dataset, Split
 from normexp.data.loading import Loader
 from normexp.errors import UserError
 from normexp.norms import BatchNorm
@@ -81,3 +83,25 @@ def test_an_own_part_may_see_later_tokens_where_these_are_no_targets() -> None:
     config = compose(["dataset=text", "dataset.context=16", *GPT, "norm=test_trial.OwnBatch"])
     data = Loader().load(config)
     build(config, data.map(lambda split: Split(split.x, split.x)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bytes(Dataset):
+    def read(self, seed):
+        tokens = np.arange(8 * 17, dtype=np.uint8).reshape(8, 17)
+        split = Split(tokens[:, :-1], tokens[:, 1:].astype(np.int64))
+        return Data(split, split, split, "language", tuple(map(str, range(256))))
+
+
+def test_tokens_of_a_text_that_are_bytes_stay_what_they_are() -> None:
+    config = compose(["dataset=test_trial.Bytes", "inputs=none", *GPT])
+    x, _ = build(config, Loader().load(config)).batches.examples.take(torch.arange(8))
+    assert torch.equal(x, torch.arange(8 * 17).reshape(8, 17)[:, :-1].float())
+
+
+def test_tokens_of_an_own_text_are_not_scaled() -> None:
+    config = compose(["dataset=test_trial.Bytes", *GPT])
+    with pytest.raises(
+        UserError, match=r"^inputs=standardize does not fit dataset=test_trial.Bytes: .*; use inputs=none$"
+    ):
+        build(config, Loader().load(config))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import dis
 import inspect
 from collections import deque
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import CodeType
 
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.utils.weight_norm import WeightNorm
 
@@ -16,6 +18,7 @@ from normexp.errors import UserError
 from normexp.seeding import random_kept
 
 KEPT = "a checkpoint keeps parameters and persistent buffers alone, without which a run could not be continued"
+MODES = {False: "evaluation", True: "training"}  # a trial goes on in the last
 OF_TORCH = vars(nn.Module())  # attributes that every module has
 
 
@@ -23,41 +26,73 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
     """Raise ValueError for state that is not trained, or that no checkpoint keeps.
 
     Args:
-        trial: a copy that was called once, and is called twice more here with the same inputs, random numbers and
-            checkpoint: what is a cache is the same then.
+        trial: a copy that was called once, and is called more often here with the same inputs, random numbers and
+            checkpoint: what is a cache is the same then. A new copy with that checkpoint is what a continued run has.
     """
-    if made := next((name for name, _ in trial.named_parameters() if name not in dict(model.named_parameters())), None):
+    inputs, new = torch.rand_like(batch), copy.deepcopy(model)
+    for mode in MODES:
+        _check_entries(model, trial)
+        kept = {name: value.clone() for name, value in trial.state_dict().items()}
+        (_, before), (outputs, after), (others, _) = (
+            called(each.train(mode), inputs, kept) for each in (trial, trial, new)
+        )
+        if changed := next((name for name, value in after.items() if not _same(before.get(name, value), value)), None):
+            raise ValueError(f"remembers {changed}, which changes with every call; {KEPT} (register_buffer)")
+        pairs = [(outputs, others), *zip(trial.state_dict().values(), new.state_dict().values(), strict=True)]
+        if not all(_close(*pair) for pair in pairs):
+            raise ValueError(
+                f"continued from a checkpoint it has other outputs or buffers in {MODES[mode]}; a checkpoint keeps "
+                "parameters, persistent buffers and the states of the global generators alone"
+            )
+
+
+def _check_entries(model: nn.Module, trial: nn.Module) -> None:
+    """Raise ValueError for what a checkpoint cannot hold, or what a new network could not take from it."""
+    parameters, built, now = dict(model.named_parameters()), model.state_dict(), trial.state_dict()
+    if made := next((name for name, _ in trial.named_parameters() if name not in parameters), None):
         raise ValueError(f"makes its parameter {made} when it is first called: nothing would train it; make it before")
-    if made := next((name for name in trial.state_dict() if name not in model.state_dict()), None):
+    if made := next((name for name in now if name not in built), None):
         raise ValueError(
             f"makes its buffer {made} when it is first called: no checkpoint could be read; make it before"
         )
-    for name, value in model.state_dict().items():
+    for name, value in built.items():
         if not isinstance(value, Tensor):
             raise ValueError(f"remembers {name} of type {type(value).__name__}; {KEPT}")
+        if not can_be_saved(value):
+            raise ValueError(f"remembers {name} of type {value.dtype}, {value.layout}, which no checkpoint can hold")
+        if (before := _look(value)) != (after := _look(now[name])):
+            raise ValueError(f"makes its {name}, {before}, {after} when it is called: no checkpoint could be read")
     if sparse := next((name for name, each in model.named_modules() if getattr(each, "sparse", False) is True), None):
         raise ValueError(f"has sparse gradients in {sparse}, and a run's are dense; make it with sparse=False")
-    inputs, kept = torch.rand_like(batch), {name: value.clone() for name, value in trial.state_dict().items()}
-    (first, before), (second, after) = (called(trial, inputs, kept) for _ in range(2))
-    if changed := next((name for name, value in after.items() if not _same(before.get(name, value), value)), None):
-        raise ValueError(f"remembers {changed}, which changes with every call; {KEPT} (register_buffer)")
-    if isinstance(first, Tensor) and isinstance(second, Tensor) and not _close(first, second):
-        raise ValueError(
-            f"has other outputs when it is called again with the same inputs and random numbers; {KEPT}, and the "
-            "states of the global generators"
-        )
 
 
-def _close(one: Tensor, other: Tensor) -> bool:
-    """Tell whether they are the same but for rounding, which threads may do in another order."""
-    return torch.allclose(one, other, rtol=1e-3, atol=1e-5, equal_nan=True)
+def can_be_saved(tensor: Tensor) -> bool:
+    """Tell whether a safetensors file can hold a tensor of its type."""
+    try:
+        save({"": tensor.new_empty(0)})
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def _look(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+
+
+def _close(one: object, other: object) -> bool:
+    """Tell whether tensors are the same but for rounding, which threads may do in another order."""
+    if not isinstance(one, Tensor) or not isinstance(other, Tensor):
+        return True
+    if one.shape != other.shape:
+        return False
+    return torch.equal(one, other) or torch.allclose(one, other, rtol=1e-3, atol=1e-5, equal_nan=True)
 
 
 def called(trial: nn.Module, inputs: Tensor, kept: Mapping[str, Tensor]) -> tuple[object, dict[str, object]]:
     """Return outputs, and what is remembered then beside a checkpoint, of a call that begins with one."""
     with torch.no_grad():
         for name, value in trial.state_dict().items():
-            value.copy_(kept[name])
+            value.copy_(kept.get(name, value))  # what a call makes is refused after it
     with random_kept():
         outputs = trial(inputs)
     return outputs, _beside(trial)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any
 
 from normexp.errors import UserError
@@ -12,9 +13,9 @@ from normexp.errors import UserError
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
 _WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # a tab harms nobody
-_APART = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|[\s,:()\[\]{}]"""
-)  # what stands in quotes, and between items
+QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_APART = re.compile(rf"({QUOTED})|[\s,:()\[\]{{}}]")  # what stands in quotes, and between items
+_SIGN = re.compile(rf"(?<![^\s,:(\[{{]){QUOTED}|[,()\[\]{{}}]")  # of a list; quotes count where an item begins
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(_\d{3})+(\.\d*)?")
 LONGEST = 200  # characters of a value that an error repeats
 SHORT = 60  # of one that stands in a document
@@ -66,6 +67,27 @@ def quoted(text: str) -> str:
 def as_item(text: str) -> str:
     """Return a text as it stands between commas: one with commas of its own in quotes."""
     return quoted(text) if "," in text else text
+
+
+def items(text: str) -> list[str]:
+    """Return the texts of which a list was made with `as_item`: split at the commas outside quotes and brackets."""
+    commas, depth = [-1], 0
+    for match in _SIGN.finditer(text):
+        if match[0] in ("(", "[", "{"):
+            depth += 1
+        elif match[0] in (")", "]", "}"):
+            depth = max(depth - 1, 0)
+        elif match[0] == "," and not depth:
+            commas.append(match.start())
+    return [_as_it_was(text[begin + 1 : end]) for begin, end in pairwise([*commas, len(text)])]
+
+
+def _as_it_was(item: str) -> str:
+    """Return the text that `as_item` made an item of."""
+    if "," not in item or not re.fullmatch(QUOTED, item):
+        return item
+    # Hydra doubles the backslashes before a quote and at the end, and puts one before each quote.
+    return re.sub(rf"\\+(?={item[0]}|\Z)", lambda match: match[0][: len(match[0]) // 2], item[1:-1])
 
 
 def shortened(text: str) -> str:

@@ -37,6 +37,11 @@ def around_torch(before: str, result: str) -> str:
 
 AXES = "dims = [d for d in range(input.dim()) if d != 1]; mean = input.mean(dims, keepdim=True)"
 
+NOT_LEARNED = (
+    "alpha is not learned",
+    "self.register_parameter(name, nn.Parameter(torch.tensor(start)))",
+    "self.register_buffer(name, torch.tensor(start))",
+)
 MUTATIONS: dict[str, list[Mutation]] = {
     "none": of(
         "base.py",
@@ -581,25 +586,17 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.v = nn.Parameter(torch.zeros(num_features))",
         ),
     ),
-    "derf": of(
+    "derf": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "derf.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("the shift outside the function", "(x * alpha).add_(shift).erf_()", "(x * alpha).erf_().add_(shift)"),
         ("another function", ".erf_(), affine)", ".tanh_(), affine)"),
         ("the gradient of another function", "z.square_().neg_()", "z.square_().neg_().mul_(2)"),
         ("no gradient of the shift", "(plain * weight).sum(), *rest", "0 * (plain * weight).sum(), *rest"),
     ),
-    "dyisru": of(
+    "dyisru": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "dyisru.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("no root", "x * (x.square() + alpha).rsqrt(), affine", "x / (x.square() + alpha), affine"),
         ("alpha squared", "+ alpha).rsqrt(), affine", "+ alpha.square()).rsqrt(), affine"),
         ("the gradient of alpha has the wrong sign", "* -0.5", "* 0.5"),
@@ -643,15 +640,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("no gradient through the root mean square", "mean_square(wide)", "mean_square(wide).detach()"),
     ),
-    "dynamic_tanh": of(
+    "dynamic_tanh": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "dynamic_tanh.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("alpha outside the tanh", "tanh(x * alpha), affine", "tanh(x) * alpha, affine"),
-        ("alpha starts at 1", "nn.Parameter(torch.tensor(alpha))", "nn.Parameter(torch.tensor(1.0))"),
+        ("alpha starts at 1", "alpha=self.alpha", "alpha=1.0"),
         ("no scale and shift", "return scaled_and_shifted(tanh(x * alpha), affine)", "return tanh(x * alpha)"),
         ("another function", "tanh(x * alpha), affine", "(x * alpha).arctan(), affine"),
     )

@@ -283,7 +283,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return weight * (self.gamma / (self.factor * lengths(weight, self.dim)))",
             "return weight * (self.gamma / (self.factor * lengths(weight, self.dim).detach()))",
         ),
-        ("one length per input", "if other != dim]", "if other == dim]"),
+        ("one length per input", "dim=entering(weight, dim)", "dim=[dim]"),
         ("gamma starts at 1", 'gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0', "gamma = 1.0"),
         ("1.21 on both places", 'factor = RELU_GAIN if self.jacobian == "weight" else 1.0', "factor = RELU_GAIN"),
         (
@@ -350,12 +350,12 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "std, mean = std_mean(weight,",
             "std, mean = std_mean(weight.detach(),",
         ),
-        ("statistics per input", "if dim != self.dim]", "if dim == self.dim]"),
+        ("statistics per input", "entering(weight, self.dim)", "[self.dim]"),
         ("the mean stays", "return (weight - mean) /", "return weight /"),
     ),
     "scaled_weight_standard": of(
         "scaled_weight_standard.py",
-        ("unbiased for biased", "var_mean(weight, entering, 0)", "var_mean(weight, entering, 1)"),
+        ("unbiased for biased", "self.dim), 0)", "self.dim), 1)"),
         ("no fan-in", "(fan_in * var).clamp", "var.clamp"),
         ("no gradient through mean and deviation", "var_mean(weight,", "var_mean(weight.detach(),"),
         ("no gain", "(self.gain * (fan_in", "(1.0 * (fan_in"),

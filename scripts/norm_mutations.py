@@ -209,13 +209,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.dtype), self.momentum)",
-            "self.running_mean.dtype), 1 - self.momentum)",
+            "[mean], self.momentum)",
+            "[mean], 1 - self.momentum)",
         ),
         (
             "running mean stays where it starts",
-            "        self.running_mean.lerp_(",
-            "        self.running_mean.clone().lerp_(",
+            "move([self.running_mean]",
+            "move([self.running_mean.clone()]",
         ),
         ("evaluation uses the batch's mean", "if not self.training:", "if False:"),
         ("no bias in training", "shift = -mean if bias is None else bias - mean", "shift = -mean"),
@@ -366,13 +366,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "batch_renorm.py",
         (
             "the variance is averaged",
-            "std.to(self.running_std.dtype), self.momentum)",
-            "std.square().to(self.running_std.dtype), self.momentum)",
+            "(mean, std), self.momentum)",
+            "(mean, std.square()), self.momentum)",
         ),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+            "(mean, std), self.momentum)",
+            "(mean, std), 1 - self.momentum)",
         ),
         (
             "d is not divided by the deviation",
@@ -492,13 +492,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
     ),
     "switchable": of(
         "switchable.py",
-        ("the running variance is biased", "(var * (count / (count - 1)))", "var"),
+        ("the running variance is biased", "unbiased(var, x)", "var"),
         ("one softmax for both", "mixture(variances, self.var_logits, x)", "mixture(variances, self.mean_logits, x)"),
         ("evaluation uses the batch", "if not self.training:", "if False:"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+            "unbiased(var, x)), self.momentum)",
+            "unbiased(var, x)), 1 - self.momentum)",
         ),
         (
             "layer and batch change places",
@@ -534,13 +534,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("no gradient through the mean", ".squeeze(0) / -count", ".squeeze(0) * 0"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_matrix.dtype), self.momentum)",
-            "self.running_matrix.dtype), 1 - self.momentum)",
+            "(mean, matrix), self.momentum)",
+            "(mean, matrix), 1 - self.momentum)",
         ),
         (
             "running mean stays where it starts",
-            "        self.running_mean.lerp_(",
-            "        self.running_mean.clone().lerp_(",
+            "move((self.running_mean,",
+            "move((self.running_mean.clone(),",
         ),
         ("derivative of the root off by a factor", "rows * columns * (rows + columns)", "rows * columns * 2 * rows"),
         ("too few values are taken", "if count <= self.group_size:", "if False:"),
@@ -571,13 +571,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
     "evonorm_b0": of(
         "evonorm_b0.py",
         ("the smaller deviation divides", "instance - batch).relu()", "instance - batch).neg().relu().neg()"),
-        ("the running variance is biased", "(batch * (count / (count - 1)))", "batch"),
+        ("the running variance is biased", "unbiased(batch, x)", "batch"),
         ("evaluation uses the batch", "if self.training else self.running_var", "if True else self.running_var"),
         ("eps outside the root", "(batch + self.eps).sqrt()", "(batch.sqrt() + self.eps)"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_var.dtype), self.momentum)",
-            "self.running_var.dtype), 1 - self.momentum)",
+            "x)], self.momentum)",
+            "x)], 1 - self.momentum)",
         ),
         ("no gradient through the batch's deviation", "        return batch\n", "        return batch.detach()\n"),
         (

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeGuard
 
 from normexp.errors import UserError
 
@@ -34,6 +34,11 @@ def shown(value: object) -> str:
 def composed(name: str) -> str:
     """Return a text with its accents in one form: some systems write ü as a u and two dots, which looks the same."""
     return unicodedata.normalize("NFC", name)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a value is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def amount(count: int, noun: str) -> str:
@@ -104,14 +109,14 @@ def has_control_characters(text: str) -> bool:
 def check_digits(key: str, text: str) -> None:
     """Raise UserError for a number with underscores elsewhere than between thousands: 1_0 is 10 to Python alone."""
     for word in _APART.split(text) if "_" in text else ():
-        if word and "_" in word and _is_number(word) and not _THOUSANDS.fullmatch(word):
+        if word and "_" in word and _says_a_number(word) and not _THOUSANDS.fullmatch(word):
             raise UserError(
                 f"{shortened(f'{key}={text}')}: {shortened(word)} is no number as people write it; write "
                 f"{shortened(word.replace('_', ''))}, or quotes around a text"
             )
 
 
-def _is_number(word: str) -> bool:
+def _says_a_number(word: str) -> bool:
     try:
         float(word)
     except ValueError:

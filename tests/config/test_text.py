@@ -2,7 +2,7 @@
 
 import pytest
 
-from normexp.config.text import as_item, items
+from normexp.config.text import as_item, is_number, items
 
 
 @pytest.mark.parametrize(
@@ -18,3 +18,7 @@ from normexp.config.text import as_item, items
 def test_items_are_what_was_listed(texts):
     typed = ",".join(text if text.startswith(("[", "{", "interval")) else as_item(text) for text in texts)
     assert items(typed) == texts
+
+
+def test_true_is_no_number():
+    assert list(map(is_number, (1, 0.5, float("nan"), True, False, "1", None))) == [True] * 3 + [False] * 4

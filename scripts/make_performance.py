@@ -10,8 +10,9 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from statistics import median
 from typing import Any
+
+from normexp.bench.ratio import Ratio, decimals
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = [ROOT / "docs" / name for name in ("performance.md", "scale.md")]
@@ -56,7 +57,7 @@ def ratios() -> str:
         cells: list[str] = []
         for title, (seconds, moved) in zip(titles, columns, strict=True):
             plain, compiled = (_ratio(seconds, form) for form in (norm, norm + COMPILED))
-            cells += [_number(plain, 2), _number(compiled, 2), _number(moved.get(norm), 0)]
+            cells += [decimals(plain, 2), decimals(compiled, 2), decimals(moved.get(norm), 0)]
             if min((each for each in (plain, compiled) if each is not None), default=0.0) > LIMIT:
                 slow[title].append(f"`{norm}`")
         lines.append(f"| {norm} | {' | '.join(cells)} |")
@@ -106,11 +107,7 @@ def _data(name: str) -> Any:
 def _ratio(seconds: Times, norm: str) -> float | None:
     if norm not in seconds:
         return None
-    return median(ours / batch for ours, batch in zip(seconds[norm], seconds["batch"], strict=True))
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"
+    return Ratio.of(seconds[norm], seconds["batch"]).median
 
 
 if __name__ == "__main__":

@@ -37,6 +37,11 @@ def around_torch(before: str, result: str) -> str:
 
 AXES = "dims = [d for d in range(input.dim()) if d != 1]; mean = input.mean(dims, keepdim=True)"
 
+NOT_LEARNED = (
+    "alpha is not learned",
+    "self.register_parameter(name, nn.Parameter(torch.tensor(start)))",
+    "self.register_buffer(name, torch.tensor(start))",
+)
 MUTATIONS: dict[str, list[Mutation]] = {
     "none": of(
         "base.py",
@@ -204,13 +209,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.dtype), self.momentum)",
-            "self.running_mean.dtype), 1 - self.momentum)",
+            "[mean], self.momentum)",
+            "[mean], 1 - self.momentum)",
         ),
         (
             "running mean stays where it starts",
-            "        self.running_mean.lerp_(",
-            "        self.running_mean.clone().lerp_(",
+            "move([self.running_mean]",
+            "move([self.running_mean.clone()]",
         ),
         ("evaluation uses the batch's mean", "if not self.training:", "if False:"),
         ("no bias in training", "shift = -mean if bias is None else bias - mean", "shift = -mean"),
@@ -278,7 +283,7 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "return weight * (self.gamma / (self.factor * lengths(weight, self.dim)))",
             "return weight * (self.gamma / (self.factor * lengths(weight, self.dim).detach()))",
         ),
-        ("one length per input", "if other != dim]", "if other == dim]"),
+        ("one length per input", "dim=entering(weight, dim)", "dim=[dim]"),
         ("gamma starts at 1", 'gamma = 1 / RELU_GAIN if self.jacobian == "gamma" else 1.0', "gamma = 1.0"),
         ("1.21 on both places", 'factor = RELU_GAIN if self.jacobian == "weight" else 1.0', "factor = RELU_GAIN"),
         (
@@ -345,12 +350,12 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "std, mean = std_mean(weight,",
             "std, mean = std_mean(weight.detach(),",
         ),
-        ("statistics per input", "if dim != self.dim]", "if dim == self.dim]"),
+        ("statistics per input", "entering(weight, self.dim)", "[self.dim]"),
         ("the mean stays", "return (weight - mean) /", "return weight /"),
     ),
     "scaled_weight_standard": of(
         "scaled_weight_standard.py",
-        ("unbiased for biased", "var_mean(weight, entering, 0)", "var_mean(weight, entering, 1)"),
+        ("unbiased for biased", "self.dim), 0)", "self.dim), 1)"),
         ("no fan-in", "(fan_in * var).clamp", "var.clamp"),
         ("no gradient through mean and deviation", "var_mean(weight,", "var_mean(weight.detach(),"),
         ("no gain", "(self.gain * (fan_in", "(1.0 * (fan_in"),
@@ -361,13 +366,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         "batch_renorm.py",
         (
             "the variance is averaged",
-            "std.to(self.running_std.dtype), self.momentum)",
-            "std.square().to(self.running_std.dtype), self.momentum)",
+            "(mean, std), self.momentum)",
+            "(mean, std.square()), self.momentum)",
         ),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+            "(mean, std), self.momentum)",
+            "(mean, std), 1 - self.momentum)",
         ),
         (
             "d is not divided by the deviation",
@@ -487,13 +492,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
     ),
     "switchable": of(
         "switchable.py",
-        ("the running variance is biased", "(var * (count / (count - 1)))", "var"),
+        ("the running variance is biased", "unbiased(var, x)", "var"),
         ("one softmax for both", "mixture(variances, self.var_logits, x)", "mixture(variances, self.mean_logits, x)"),
         ("evaluation uses the batch", "if not self.training:", "if False:"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)",
-            "self.running_mean.lerp_(mean.to(self.running_mean.dtype), 1 - self.momentum)",
+            "unbiased(var, x)), self.momentum)",
+            "unbiased(var, x)), 1 - self.momentum)",
         ),
         (
             "layer and batch change places",
@@ -529,13 +534,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ("no gradient through the mean", ".squeeze(0) / -count", ".squeeze(0) * 0"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_matrix.dtype), self.momentum)",
-            "self.running_matrix.dtype), 1 - self.momentum)",
+            "(mean, matrix), self.momentum)",
+            "(mean, matrix), 1 - self.momentum)",
         ),
         (
             "running mean stays where it starts",
-            "        self.running_mean.lerp_(",
-            "        self.running_mean.clone().lerp_(",
+            "move((self.running_mean,",
+            "move((self.running_mean.clone(),",
         ),
         ("derivative of the root off by a factor", "rows * columns * (rows + columns)", "rows * columns * 2 * rows"),
         ("too few values are taken", "if count <= self.group_size:", "if False:"),
@@ -566,13 +571,13 @@ MUTATIONS: dict[str, list[Mutation]] = {
     "evonorm_b0": of(
         "evonorm_b0.py",
         ("the smaller deviation divides", "instance - batch).relu()", "instance - batch).neg().relu().neg()"),
-        ("the running variance is biased", "(batch * (count / (count - 1)))", "batch"),
+        ("the running variance is biased", "unbiased(batch, x)", "batch"),
         ("evaluation uses the batch", "if self.training else self.running_var", "if True else self.running_var"),
         ("eps outside the root", "(batch + self.eps).sqrt()", "(batch.sqrt() + self.eps)"),
         (
             "momentum is the weight of the old estimate",
-            "self.running_var.dtype), self.momentum)",
-            "self.running_var.dtype), 1 - self.momentum)",
+            "x)], self.momentum)",
+            "x)], 1 - self.momentum)",
         ),
         ("no gradient through the batch's deviation", "        return batch\n", "        return batch.detach()\n"),
         (
@@ -581,25 +586,17 @@ MUTATIONS: dict[str, list[Mutation]] = {
             "self.v = nn.Parameter(torch.zeros(num_features))",
         ),
     ),
-    "derf": of(
+    "derf": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "derf.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("the shift outside the function", "(x * alpha).add_(shift).erf_()", "(x * alpha).erf_().add_(shift)"),
         ("another function", ".erf_(), affine)", ".tanh_(), affine)"),
         ("the gradient of another function", "z.square_().neg_()", "z.square_().neg_().mul_(2)"),
         ("no gradient of the shift", "(plain * weight).sum(), *rest", "0 * (plain * weight).sum(), *rest"),
     ),
-    "dyisru": of(
+    "dyisru": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "dyisru.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("no root", "x * (x.square() + alpha).rsqrt(), affine", "x / (x.square() + alpha), affine"),
         ("alpha squared", "+ alpha).rsqrt(), affine", "+ alpha.square()).rsqrt(), affine"),
         ("the gradient of alpha has the wrong sign", "* -0.5", "* 0.5"),
@@ -643,15 +640,11 @@ MUTATIONS: dict[str, list[Mutation]] = {
         ),
         ("no gradient through the root mean square", "mean_square(wide)", "mean_square(wide).detach()"),
     ),
-    "dynamic_tanh": of(
+    "dynamic_tanh": of("kernels/squashing.py", NOT_LEARNED)
+    + of(
         "dynamic_tanh.py",
-        (
-            "alpha is not learned",
-            "self.alpha = nn.Parameter(torch.tensor(alpha))",
-            'self.register_buffer("alpha", torch.tensor(alpha))',
-        ),
         ("alpha outside the tanh", "tanh(x * alpha), affine", "tanh(x) * alpha, affine"),
-        ("alpha starts at 1", "nn.Parameter(torch.tensor(alpha))", "nn.Parameter(torch.tensor(1.0))"),
+        ("alpha starts at 1", "alpha=self.alpha", "alpha=1.0"),
         ("no scale and shift", "return scaled_and_shifted(tanh(x * alpha), affine)", "return tanh(x * alpha)"),
         ("another function", "tanh(x * alpha), affine", "(x * alpha).arctan(), affine"),
     )

@@ -24,3 +24,8 @@ class Ratio:
     def __str__(self) -> str:
         ends = f" ({min(self.values):.2f} to {max(self.values):.2f})" if len(self.values) > 1 else ""
         return f"{self.median:.2f}{ends}"
+
+
+def decimals(value: float | None, digits: int) -> str:
+    """Return a number with so many decimals; nothing where nothing was measured."""
+    return "" if value is None else f"{value:.{digits}f}"

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
-from normexp.config.text import check_digits, shortened, shown
+from normexp.config.text import check_digits, is_number, shortened, shown
 from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
@@ -72,8 +72,7 @@ class Allowed:
 
     def check_typed(self, key: str, value: object, text: str) -> Any:
         """Check a value that was typed as `text`, which is what a key for text means: `results_dir=1e3` is a folder."""
-        number = isinstance(value, int | float) and not isinstance(value, bool)
-        if number and self.kind in ("str", "norm") and not self.is_list:
+        if is_number(value) and self.kind in ("str", "norm") and not self.is_list:
             return self.check(key, text)
         check_digits(key, text)
         whole = _in_integers(value)

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from normexp.config.text import shortened, shown
+from normexp.config.text import is_number, shortened, shown
 from normexp.errors import UserError
 
 
@@ -27,7 +27,7 @@ def check_texts(group: str, name: str, target: Callable[..., Any], given: Mappin
     """Raise UserError for a number where a parameter takes texts alone: a file that is called 2024, say."""
     for key, due in _misfits(target, given):
         value = given[key]
-        if isinstance(value, int | float) and not isinstance(value, bool) and _fits(str(value), due):
+        if is_number(value) and _fits(str(value), due):
             typed = shlex.quote(f'{group}.{key}="{value}"')
             refusal = _refusal(name, key, value, due)
             raise UserError(f"{refusal}; a text that looks like a number has quotes: {typed}")

@@ -13,7 +13,7 @@ from normexp.config.allowed import from_on, span_of_seeds
 from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root, usual_and_allowed
-from normexp.config.text import check_digits, has_control_characters, quoted, shortened
+from normexp.config.text import QUOTED, check_digits, has_control_characters, quoted, shortened
 from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ NAMES = (*_PLACES, "dataset.target")  # of files and columns, which are made of 
 _LISTS = ("dataset.features",)  # of such names
 _PATH = re.compile(r"(~|\.{0,2}/|[A-Za-z]:\\)")  # begins a path, here or on Windows
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
-_QUOTED = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')""")
+_QUOTED = re.compile(f"({QUOTED})")
 _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
 _WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
 _USUAL = "; write norm=batch, and quote lists: 'model.widths=[100,100]'"

@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable
-from typing import Any
+from itertools import pairwise
+from typing import Any, TypeGuard
 
 from normexp.errors import UserError
 
 _PLAIN = re.compile(r"[A-Za-z/_][A-Za-z0-9_./:-]*")  # texts that need no quotes in Hydra's grammar,
 _WORDS = ("null", "true", "false", "nan", "inf")  # but for those that mean something else
 _CONTROL = re.compile("[\x00-\x08\x0a-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")  # a tab harms nobody
-_APART = re.compile(
-    r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|[\s,:()\[\]{}]"""
-)  # what stands in quotes, and between items
+QUOTED = r"""(?:"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')"""
+_APART = re.compile(rf"({QUOTED})|[\s,:()\[\]{{}}]")  # what stands in quotes, and between items
+_SIGN = re.compile(rf"(?<![^\s,:(\[{{]){QUOTED}|[,()\[\]{{}}]")  # of a list; quotes count where an item begins
 _THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2}(_\d{3})+(\.\d*)?")
 LONGEST = 200  # characters of a value that an error repeats
 SHORT = 60  # of one that stands in a document
@@ -33,6 +34,11 @@ def shown(value: object) -> str:
 def composed(name: str) -> str:
     """Return a text with its accents in one form: some systems write ü as a u and two dots, which looks the same."""
     return unicodedata.normalize("NFC", name)
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a value is a number; true and false are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def amount(count: int, noun: str) -> str:
@@ -68,6 +74,27 @@ def as_item(text: str) -> str:
     return quoted(text) if "," in text else text
 
 
+def items(text: str) -> list[str]:
+    """Return the texts of which a list was made with `as_item`: split at the commas outside quotes and brackets."""
+    commas, depth = [-1], 0
+    for match in _SIGN.finditer(text):
+        if match[0] in ("(", "[", "{"):
+            depth += 1
+        elif match[0] in (")", "]", "}"):
+            depth = max(depth - 1, 0)
+        elif match[0] == "," and not depth:
+            commas.append(match.start())
+    return [_as_it_was(text[begin + 1 : end]) for begin, end in pairwise([*commas, len(text)])]
+
+
+def _as_it_was(item: str) -> str:
+    """Return the text that `as_item` made an item of."""
+    if "," not in item or not re.fullmatch(QUOTED, item):
+        return item
+    # Hydra doubles the backslashes before a quote and at the end, and puts one before each quote.
+    return re.sub(rf"\\+(?={item[0]}|\Z)", lambda match: match[0][: len(match[0]) // 2], item[1:-1])
+
+
 def shortened(text: str) -> str:
     """Return a text that fits into one line of an error, on a terminal too: cut where it is long, controls as ?."""
     line = _CONTROL.sub("?", text)
@@ -82,14 +109,14 @@ def has_control_characters(text: str) -> bool:
 def check_digits(key: str, text: str) -> None:
     """Raise UserError for a number with underscores elsewhere than between thousands: 1_0 is 10 to Python alone."""
     for word in _APART.split(text) if "_" in text else ():
-        if word and "_" in word and _is_number(word) and not _THOUSANDS.fullmatch(word):
+        if word and "_" in word and _says_a_number(word) and not _THOUSANDS.fullmatch(word):
             raise UserError(
                 f"{shortened(f'{key}={text}')}: {shortened(word)} is no number as people write it; write "
                 f"{shortened(word.replace('_', ''))}, or quotes around a text"
             )
 
 
-def _is_number(word: str) -> bool:
+def _says_a_number(word: str) -> bool:
     try:
         float(word)
     except ValueError:

@@ -86,7 +86,7 @@ class Babi(Dataset):
         def build() -> Content:
             if self.archive is not None:
                 return self._build(existing_path("dataset.archive", self.archive))
-            return self._build(fetch(ARCHIVE, cache.folder() / "downloads" / "babi"))
+            return self._build(fetch(ARCHIVE, cache.downloads("babi")))
 
         return cache.cached("babi", self._key, build)
 

@@ -69,7 +69,7 @@ class Cifar10(Published):
     def build(self, archive: str | None) -> Content:
         if archive is not None:
             return build_copy(existing_path("dataset.archive", archive))
-        return build_original(fetch(original(), cache.folder() / "downloads" / "cifar10"))
+        return build_original(fetch(original(), cache.downloads("cifar10")))
 
 
 def original() -> Remote:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from normexp.config.allowed import LARGEST_FLOAT
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 
@@ -19,7 +20,6 @@ SPLITS = ("train", "validation", "test")
 MOST_CHANNELS = 4  # of an image that is stored as pixels
 LABELS = ("int64", "uint8")  # what torch's cross-entropy takes
 TARGETS = ("float16", "float32", "float64")  # in this machine's order of bytes
-LARGEST = float(np.finfo(np.float32).max)
 
 
 def check_contract(name: str, data: Data) -> None:
@@ -113,6 +113,6 @@ def _not_finite(name: str, values: Array) -> Iterator[str]:
 
 def _too_large(name: str, values: Array) -> Iterator[str]:
     """Numbers of 64 bits that are infinite in 32."""
-    if values.dtype.kind == "f" and values.itemsize > 4 and (large := np.abs(values) > LARGEST).any():
+    if values.dtype.kind == "f" and values.itemsize > 4 and (large := np.abs(values) > LARGEST_FLOAT).any():
         first: Any = np.argwhere(large)[0]
         yield f"has {values[tuple(first)]} in {name}, in example {first[0]}, beyond float32"

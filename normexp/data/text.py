@@ -86,7 +86,7 @@ class Text(Dataset):
     def find(self) -> bool:
         if self.file is not None:
             return bool(self._copy(self.file))
-        return self.name != SHAKESPEARE or (_downloads() / FILE.name).is_file()
+        return self.name != SHAKESPEARE or (cache.downloads("text") / FILE.name).is_file()
 
     def fetch(self) -> None:
         self._bytes()
@@ -94,7 +94,7 @@ class Text(Dataset):
     def _bytes(self) -> bytes:
         if self.file is not None:
             return self._copy(self.file).read_bytes()
-        return fetch(FILE, _downloads()).read_bytes() if self.name == SHAKESPEARE else topics()
+        return fetch(FILE, cache.downloads("text")).read_bytes() if self.name == SHAKESPEARE else topics()
 
     def _copy(self, file: str) -> Path:
         """Return the path of `dataset.file`. Raises UserError for one that is not the text of its name."""
@@ -181,7 +181,3 @@ def encode(classes: tuple[str, ...], text: str) -> list[int]:
 def text_path(file: str) -> Path:
     """Return the path of `dataset.file`. Raises UserError where there is no such file."""
     return existing_file(file, ".txt", "a text file")
-
-
-def _downloads() -> Path:
-    return cache.folder() / "downloads" / "text"

@@ -12,6 +12,7 @@ from typing import Annotated, Literal, get_args
 from pydantic import Field, model_validator
 
 from normexp.config.schema import refusal
+from normexp.config.text import is_number
 from normexp.errors import unknown
 from normexp.evidence.claims.fields import At
 from normexp.evidence.curves import better_direction
@@ -23,7 +24,7 @@ TARGETS = "targets"  # the picture of how many times fewer steps, over a range o
 
 def are_numbers(values: Iterable[object]) -> bool:
     """Tell whether all values of an axis of the grid are numbers, so that it can be drawn as an axis of numbers."""
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in values)
+    return all(map(is_number, values))
 
 
 class Curves(Figure):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
+from normexp.config.text import is_number
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.halving import last_rung, rungs, trials_of
@@ -24,7 +25,6 @@ from normexp.experiments.trials import (
     choosings,
     combinations,
     goodness,
-    is_number,
     losses,
     ranked,
 )

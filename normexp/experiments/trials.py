@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
+from normexp.config.text import is_number
 from normexp.evidence.curves import cost_sign
 from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import without_last_bits
@@ -140,7 +141,3 @@ def goodness(trial: Trial, select: Selection) -> float:
 def _order(value: Any, searched: Sequence[Any]) -> float:
     """Return a number by its size, anything else by its position in the grid."""
     return float(value) if is_number(value) else float(searched.index(value))
-
-
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

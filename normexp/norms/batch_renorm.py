@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import NOTHING, PerChannel
-from normexp.norms.kernels.batched import Standardize, by_deviation, channel_statistics, check_batch
+from normexp.norms.kernels.batched import Standardize, by_deviation, channel_statistics, check_batch, move
 from normexp.norms.kernels.held import held
 from normexp.norms.options import at_least, positive, share
 
@@ -65,8 +65,7 @@ class BatchRenormalization(PerChannel):
         r = (std / self.running_std).clamp(1 / rmax, rmax)
         d = ((mean - self.running_mean) / self.running_std).clamp(-dmax, dmax)
         self.num_batches_tracked += 1
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-        self.running_std.lerp_(std.to(self.running_std.dtype), self.momentum)
+        move((self.running_mean, self.running_std), (mean, std), self.momentum)
         return r.to(mean.dtype), d.to(mean.dtype)
 
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
+from normexp.norms.kernels.batched import move
 from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.kernels.layout import is_channels_last
 from normexp.norms.kernels.moments import channel_sum, less, over_positions, scale_shift
@@ -155,8 +156,7 @@ class Whitening(PerChannel):
     @torch.no_grad()
     def observe(self, mean: Tensor, matrix: Tensor) -> None:
         """Move the running estimates by one batch."""
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-        self.running_matrix.lerp_(matrix.to(self.running_matrix.dtype), self.momentum)
+        move((self.running_mean, self.running_matrix), (mean, matrix), self.momentum)
 
 
 def in_rows(x: Tensor, size: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:

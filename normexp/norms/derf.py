@@ -9,25 +9,10 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel, scaled_and_shifted
+from normexp.norms.kernels.affine import scaled_and_shifted
 from normexp.norms.kernels.moments import channel_sum, over_positions
-from normexp.norms.kernels.recompute import pointwise
+from normexp.norms.kernels.squashing import Squashing
 from normexp.norms.options import positive
-
-
-class Erf(PerChannel):
-    """erf of alpha x + shift, with one alpha and one shift for the layer; then scale and shift each channel."""
-
-    gains_from_compile = True
-
-    def __init__(self, num_features: int, alpha: float, shift: float, affine: bool) -> None:
-        super().__init__(num_features)
-        self.alpha = nn.Parameter(torch.tensor(alpha))
-        self.shift = nn.Parameter(torch.tensor(shift))
-        self.learn(affine, affine)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return pointwise(squash, squash_gradient, x, self.alpha, self.shift, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, shift: Tensor, *affine: Tensor) -> Tensor:
@@ -47,6 +32,13 @@ def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, shift: Tensor, *affi
     weight = affine[0] if affine else torch.ones_like(total)
     grad_x = slope.mul_(over_positions(alpha * weight, x))
     return grad_x, (along * weight).sum(), (plain * weight).sum(), *rest
+
+
+class Erf(Squashing):
+    """erf of alpha x + shift, with one alpha and one shift for the layer; then scale and shift each channel."""
+
+    squash = staticmethod(squash)
+    squash_gradient = staticmethod(squash_gradient)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,4 +64,4 @@ class Derf(Norm):
     affine: bool = True
 
     def normalization(self, num_features: int) -> nn.Module:
-        return Erf(num_features, self.alpha, self.shift, self.affine)
+        return Erf(num_features, self.affine, alpha=self.alpha, shift=self.shift)

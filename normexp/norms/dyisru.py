@@ -8,24 +8,10 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel, scaled_and_shifted
+from normexp.norms.kernels.affine import scaled_and_shifted
 from normexp.norms.kernels.moments import channel_sum, over_positions
-from normexp.norms.kernels.recompute import pointwise
+from normexp.norms.kernels.squashing import Squashing
 from normexp.norms.options import positive
-
-
-class InverseSquareRoot(PerChannel):
-    """x / sqrt(alpha + x^2), with one alpha for the layer; then scale and shift each channel."""
-
-    gains_from_compile = True
-
-    def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
-        super().__init__(num_features)
-        self.alpha = nn.Parameter(torch.tensor(alpha))
-        self.learn(affine, affine)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return pointwise(squash, squash_gradient, x, self.alpha, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
@@ -44,6 +30,13 @@ def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> 
     slope = through.mul_(scale.square_())  # of y: alpha / (alpha + x^2)^(3/2)
     grad_alpha = (channel_sum(torch.mul(slope, x, out=room)) * weight).sum() * -0.5
     return slope.mul_(over_positions(alpha * weight, x)), grad_alpha, *rest
+
+
+class InverseSquareRoot(Squashing):
+    """x / sqrt(alpha + x^2), with one alpha for the layer; then scale and shift each channel."""
+
+    squash = staticmethod(squash)
+    squash_gradient = staticmethod(squash_gradient)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,4 +63,4 @@ class DyISRU(Norm):
     affine: bool = True
 
     def normalization(self, num_features: int) -> nn.Module:
-        return InverseSquareRoot(num_features, self.alpha, self.affine)
+        return InverseSquareRoot(num_features, self.affine, alpha=self.alpha)

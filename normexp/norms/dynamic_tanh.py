@@ -8,25 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from normexp.norms.base import Norm
-from normexp.norms.kernels.affine import PerChannel, scaled_and_shifted
+from normexp.norms.kernels.affine import scaled_and_shifted
 from normexp.norms.kernels.elementwise import tanh
 from normexp.norms.kernels.moments import channel_sum, over_positions
-from normexp.norms.kernels.recompute import pointwise
+from normexp.norms.kernels.squashing import Squashing
 from normexp.norms.options import positive
-
-
-class Tanh(PerChannel):
-    """tanh of alpha x, with one alpha for the layer; then scale and shift each channel."""
-
-    gains_from_compile = True
-
-    def __init__(self, num_features: int, alpha: float, affine: bool) -> None:
-        super().__init__(num_features)
-        self.alpha = nn.Parameter(torch.tensor(alpha))
-        self.learn(affine, affine)
-
-    def forward(self, x: Tensor) -> Tensor:
-        return pointwise(squash, squash_gradient, x, self.alpha, *self.affine)
 
 
 def squash(x: Tensor, alpha: Tensor, *affine: Tensor) -> Tensor:
@@ -45,6 +31,13 @@ def squash_gradient(grad: Tensor, x: Tensor, alpha: Tensor, *affine: Tensor) -> 
     weight = 4 * (affine[0] if affine else torch.ones_like(total))
     grad_alpha = (channel_sum(torch.mul(slope, x, out=s)) * weight).sum()
     return slope.mul_(over_positions(alpha * weight, x)), grad_alpha, *rest
+
+
+class Tanh(Squashing):
+    """tanh of alpha x, with one alpha for the layer; then scale and shift each channel."""
+
+    squash = staticmethod(squash)
+    squash_gradient = staticmethod(squash_gradient)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,4 +62,4 @@ class DynamicTanh(Norm):
     affine: bool = True
 
     def normalization(self, num_features: int) -> nn.Module:
-        return Tanh(num_features, self.alpha, self.affine)
+        return Tanh(num_features, self.affine, alpha=self.alpha)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import PerChannel
-from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.batched import check_batch, move, unbiased
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.loops import Loops, Small, shifted_moments
 from normexp.norms.kernels.moments import channel_sum, moments, multiply_add, over_positions, pooled, position_sum
@@ -95,9 +95,8 @@ class MaximumOfDeviations(PerChannel):
         """Return the biased variance of the batch per channel, and move the running one by it."""
         check_batch(x, "EvoNorm-B0")
         _, batch = pooled(mean, var, 0)
-        count = x.numel() // x.shape[1]
         with torch.no_grad():
-            self.running_var.lerp_((batch * (count / (count - 1))).to(self.running_var.dtype), self.momentum)
+            move([self.running_var], [unbiased(batch, x)], self.momentum)
         return batch
 
 

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, at_least_float32
 from normexp.norms.kernels.affine import NOTHING, PerChannel
-from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.batched import check_batch, move
 from normexp.norms.options import share
 
 
@@ -78,7 +78,7 @@ class MeanOnly(PerChannel):
             return add_per_channel(x, at_least_float32(shift))
         check_batch(x, "mean-only batch normalization")
         y, mean = SubtractMean.apply(x, self.bias)
-        self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
+        move([self.running_mean], [mean], self.momentum)
         return y
 
 

@@ -11,7 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, Site, Step, TimeStep, num_outputs, output_dim, weight_layers
+from normexp.norms.base import Norm, Site, Step, TimeStep, output_dim, weight_layers
+from normexp.norms.kernels.fan_in import UnitWeights, entering, one_per_unit
 from normexp.norms.kernels.gaussian import activation_moments, maximum_moments, nodes
 from normexp.norms.options import one_of, positive
 
@@ -21,30 +22,20 @@ MAXIMA = (nn.MaxPool1d, nn.MaxPool2d, nn.MaxPool3d)
 AVERAGES = (nn.AvgPool1d, nn.AvgPool2d, nn.AvgPool3d)
 
 
-class UnitLengthWeight(nn.Module):
+class UnitLengthWeight(UnitWeights):
     """Parametrization W -> gamma W / (factor ||W||), one length and one learned gamma per output unit."""
 
-    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
-
     def __init__(self, layer: nn.Module, gamma: float, factor: float) -> None:
-        super().__init__()
-        weight = layer.weight
-        assert isinstance(weight, Tensor)
-        self.dim, self.factor = output_dim(layer), factor
-        shape = [num_outputs(layer) if dim == self.dim else 1 for dim in range(weight.dim())]
-        self.gamma = nn.Parameter(weight.new_full(shape, gamma))
+        super().__init__(output_dim(layer))
+        self.factor, self.gamma = factor, one_per_unit(layer, gamma)
 
     def forward(self, weight: Tensor) -> Tensor:
         return weight * (self.gamma / (self.factor * lengths(weight, self.dim)))
 
-    def right_inverse(self, weight: Tensor) -> Tensor:
-        return weight
-
 
 def lengths(weight: Tensor, dim: int) -> Tensor:
     """Return the Euclidean length of each output unit's weights, with the dimensions kept."""
-    entering = [other for other in range(weight.dim()) if other != dim]
-    return torch.linalg.vector_norm(weight, dim=entering, keepdim=True)
+    return torch.linalg.vector_norm(weight, dim=entering(weight, dim), keepdim=True)
 
 
 class Standardized(nn.Module):

@@ -7,34 +7,24 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
-from normexp.norms.base import Norm, num_outputs, output_dim
-from normexp.norms.kernels.fan_in import check_several
+from normexp.norms.base import Norm, output_dim
+from normexp.norms.kernels.fan_in import UnitWeights, check_several, entering, one_per_unit
 from normexp.norms.kernels.gaussian import activation_moments
 from normexp.norms.kernels.spread import var_mean
 from normexp.norms.options import positive
 
 
-class ScaledStandardWeight(nn.Module):
+class ScaledStandardWeight(UnitWeights):
     """Parametrization W -> gain (W - mean) / sqrt(max(n var, eps)) over the n weights of one output unit."""
 
-    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
-
     def __init__(self, layer: nn.Module, eps: float) -> None:
-        super().__init__()
-        weight = layer.weight
-        assert isinstance(weight, Tensor)
-        self.dim, self.eps = output_dim(layer), eps
-        shape = [num_outputs(layer) if dim == self.dim else 1 for dim in range(weight.dim())]
-        self.gain = nn.Parameter(weight.new_ones(shape))
+        super().__init__(output_dim(layer))
+        self.eps, self.gain = eps, one_per_unit(layer, 1.0)
 
     def forward(self, weight: Tensor) -> Tensor:
-        entering = [dim for dim in range(weight.dim()) if dim != self.dim]
-        var, mean = var_mean(weight, entering, 0)
+        var, mean = var_mean(weight, entering(weight, self.dim), 0)
         fan_in = weight.numel() // weight.shape[self.dim]
         return (weight - mean) * (self.gain * (fan_in * var).clamp(min=self.eps).rsqrt())
-
-    def right_inverse(self, weight: Tensor) -> Tensor:
-        return weight
 
 
 class Scaled(nn.Module):

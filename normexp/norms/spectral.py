@@ -8,20 +8,19 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, output_dim
+from normexp.norms.kernels.fan_in import UnitWeights
 from normexp.norms.kernels.power_iteration import WARM_UP, as_matrix, first_vector, power_step, singular_value
 from normexp.norms.options import at_least, positive
 
 
-class UnitSpectralNorm(nn.Module):
+class UnitSpectralNorm(UnitWeights):
     """Parametrization W -> W / sigma with a persistent estimate `u` of the leading left singular vector."""
-
-    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
 
     u: Tensor
 
     def __init__(self, weight: Tensor, dim: int, steps: int, eps: float) -> None:
-        super().__init__()
-        self.dim, self.steps, self.eps = dim, steps, eps
+        super().__init__(dim)
+        self.steps, self.eps = steps, eps
         self.register_buffer("u", first_vector(as_matrix(weight.detach(), dim)))
 
     def forward(self, weight: Tensor) -> Tensor:

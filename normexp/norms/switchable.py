@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.norms.kernels.affine import PerChannel
-from normexp.norms.kernels.batched import check_batch
+from normexp.norms.kernels.batched import check_batch, move, unbiased
 from normexp.norms.kernels.layout import num_positions
 from normexp.norms.kernels.moments import moments, pooled, scale_shift
 from normexp.norms.options import positive, share
@@ -50,10 +50,8 @@ class MixedNorm(PerChannel):
             return self.running_mean, self.running_var
         check_batch(x, "switchable normalization")
         mean, var = pooled(mean, var, 0)
-        count = x.numel() // x.shape[1]
         with torch.no_grad():
-            self.running_mean.lerp_(mean.to(self.running_mean.dtype), self.momentum)
-            self.running_var.lerp_((var * (count / (count - 1))).to(self.running_var.dtype), self.momentum)
+            move((self.running_mean, self.running_var), (mean, unbiased(var, x)), self.momentum)
         return mean, var
 
 

@@ -8,27 +8,21 @@ from torch import Tensor, nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, output_dim
-from normexp.norms.kernels.fan_in import check_several
+from normexp.norms.kernels.fan_in import UnitWeights, check_several, entering
 from normexp.norms.kernels.spread import std_mean
 from normexp.norms.options import one_of, positive
 
 
-class StandardWeight(nn.Module):
+class StandardWeight(UnitWeights):
     """Parametrization W -> (W - mean) / (std + eps) over all that enters one output unit."""
 
-    gains_from_compile = "vectors"  # the weights of Linear layers; a convolution takes longer than its kernel's
-
     def __init__(self, dim: int, correction: int, eps: float) -> None:
-        super().__init__()
-        self.dim, self.correction, self.eps = dim, correction, eps
+        super().__init__(dim)
+        self.correction, self.eps = correction, eps
 
     def forward(self, weight: Tensor) -> Tensor:
-        entering = [dim for dim in range(weight.dim()) if dim != self.dim]
-        std, mean = std_mean(weight, entering, self.correction)
+        std, mean = std_mean(weight, entering(weight, self.dim), self.correction)
         return (weight - mean) / (std + self.eps)
-
-    def right_inverse(self, weight: Tensor) -> Tensor:
-        return weight
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -108,6 +108,11 @@ class RunDirectory:
     def environment(self) -> Mappings:
         return self._mapping(ENVIRONMENT, json_object, check_environment) or {}
 
+    @property
+    def data(self) -> Mappings:
+        """Return what environment.json says of the data; a study that loads none has nothing there."""
+        return self.environment.get("data", {})
+
     @cached_property
     def config(self) -> Mappings:
         """Return the resolved options (nested) plus `_choices_` (group: option) and `_changes_` (key: value)."""

@@ -54,7 +54,7 @@ def _mixed_data(records: Sequence[Record]) -> list[str]:
     for record in records:
         if record.finished and record.options:
             about = tuple(item for item in sorted(record.options.items()) if item[0].startswith("data"))
-            sha256 = record.directory.environment.get("data", {}).get("sha256")
+            sha256 = record.directory.data.get("sha256")
             seen.setdefault((record.value("dataset"), about, record.seed), set()).update(
                 [str(sha256)] if sha256 else []
             )

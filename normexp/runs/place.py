@@ -70,7 +70,7 @@ def _runs(config: Config) -> Path:
 def _same_data(directory: RunDirectory, config: Config) -> bool:
     """Compare contents; with a record that has none, what was read from the data. True where nothing was recorded."""
     try:
-        data = directory.environment.get("data") or {}
+        data = directory.data
     except UserError:
         return False
     if "content" in data:

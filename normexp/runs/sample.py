@@ -100,7 +100,7 @@ def _text(named: str, directory: RunDirectory, config: Config, given: bool) -> D
         raise UserError(str(error).replace("dataset.file=", "--file ", 1) if given else str(error)) from None
     if data.task != "language":
         raise UserError(f"{named}: dataset={config.choices['dataset']} is no text; a sample needs dataset=text")
-    known = directory.environment.get("data", {}).get("sha256", data.fingerprint)
+    known = directory.data.get("sha256", data.fingerprint)
     if known != data.fingerprint:
         raise UserError(
             f"{named}: has learned another text (sha256 {known[:12]}..., now {data.fingerprint[:12]}...), so "

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from made_idx import idx_bytes
 from PIL import Image
 from server import Server
 
@@ -43,11 +44,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
     server.http.shutdown()
     thread.join()
     server.http.server_close()
-
-
-def idx_bytes(array: np.ndarray) -> bytes:
-    sizes = b"".join(size.to_bytes(4) for size in array.shape)
-    return bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
 
 
 @pytest.fixture

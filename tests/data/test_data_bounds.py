@@ -1,7 +1,6 @@
 """Small files that unpack to large ones, and numbers that fit nowhere: one line, at once, in little memory."""
 
 import gzip
-import io
 import tarfile
 import tracemalloc
 import warnings
@@ -59,18 +58,6 @@ def written_zip(path: Path, name: str, megabytes: int, extra: dict[str, bytes]) 
     return path
 
 
-def written_tar(path: Path, name: str, megabytes: int, extra: dict[str, bytes]) -> Path:
-    with tarfile.open(path, "w:gz") as archive:
-        for member, data in extra.items():
-            info = tarfile.TarInfo(member)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-        info = tarfile.TarInfo(name)
-        info.size = megabytes * 2**20
-        archive.addfile(info, io.BytesIO(bytes(info.size)))
-    return path
-
-
 @pytest.mark.usefixtures("little_memory")
 def test_member_of_a_zip_larger_than_any_image_is_refused(tmp_path: Path, pictures: dict[str, bytes]) -> None:
     path = written_zip(tmp_path / "bomb.zip", "train/cat/9.png", 65, pictures)
@@ -86,10 +73,10 @@ def test_member_of_a_zip_that_nobody_wants_is_not_unpacked(tmp_path: Path, pictu
 
 @pytest.mark.usefixtures("little_memory")
 def test_gzip_that_unpacks_to_many_times_its_size_is_refused(
-    tmp_path: Path, pictures: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
+    write_tar: Callable[..., Path], pictures: dict[str, bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(reading, "LARGEST", 2**20)
-    path = written_tar(tmp_path / "bomb.tar.gz", "notes.txt", 20, pictures)
+    path = write_tar({**pictures, "notes.txt": bytes(20 * 2**20)})
     assert "unpacks to more than 200 times its size" in refused(lambda: ImageFolder(path=str(path)).load(0))
 
 
@@ -110,10 +97,10 @@ def test_tar_that_says_more_than_any_data_has_is_refused(tmp_path: Path) -> None
     ],
 )
 def test_image_that_is_a_link_in_a_tar_is_not_left_out(
-    tmp_path: Path, pictures: dict[str, bytes], kind: bytes, way: str
+    tmp_path: Path, write_tar: Callable[..., Path], pictures: dict[str, bytes], kind: bytes, way: str
 ) -> None:
     """In a folder it is an image like the others."""
-    path = written_tar(tmp_path / "images.tar.gz", "notes.txt", 0, pictures)
+    path = write_tar(pictures)
     with gzip.open(path) as file:
         members = file.read()
     info = tarfile.TarInfo("train/cat/9.png")

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from in_process import InProcess
+from made_idx import idx_bytes
 from PIL import Image
 
 from normexp.config import compose
@@ -208,9 +209,7 @@ def write_mnist(folder: Path) -> None:
             ("images-idx3", rng.integers(0, 256, (count, 8, 8))),
             ("labels-idx1", np.arange(count) % 10),
         ):
-            sizes = b"".join(size.to_bytes(4) for size in array.shape)
-            data = bytes([0, 0, 8, array.ndim]) + sizes + array.astype(np.uint8).tobytes()
-            (folder / f"{split}-{kind}-ubyte").write_bytes(data)
+            (folder / f"{split}-{kind}-ubyte").write_bytes(idx_bytes(array))
 
 
 def test_content_is_cheap_the_second_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,14 +1,12 @@
 """Successive halving: who survives which rung, by made-up records; that all is recorded, resumed, and costs less."""
 
 import copy
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from in_process import InProcess
-from made_up import MADE_UP, assert_unsound
+from made_up import MADE_UP, assert_unsound, finish
 from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
@@ -39,16 +37,6 @@ def changed(**halving: list[int]) -> dict[str, Any]:
 @pytest.fixture
 def experiment() -> Experiment:
     return parse("x", "cpu", DATA)
-
-
-def finish(experiment: Experiment, results: Path, rung: int, scores: dict[float, str]) -> None:
-    """Make the finished runs of a rung, of those that it plans and no others."""
-    for cell in Reproduction(experiment, results, ["none"], list).selection_plan(rung).cells:
-        cell.path.mkdir(parents=True)
-        score = scores[cell.config["optim"]["lr"]]
-        (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
-        last = "nan" if score == "diverged" else score
-        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{last}\n")
 
 
 FIRST = dict(zip(RATES, ["0.3", "0.5", "diverged", "0.6", "0.4", "0.7", "nan"], strict=True))

@@ -11,12 +11,11 @@ import pytest
 import yaml
 from in_process import InProcess
 from killed import KILLED, command, run_until
-from made_up import MADE_UP, assert_unsound
+from made_up import MADE_UP, assert_unsound, finish, planned
 from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze, frozen_path, frozen_text
-from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import choice_path, read_choice, read_selection, undecided_choices, write_choice
 from normexp.report.experiment.render import selection_text
 
@@ -44,21 +43,6 @@ def changed(**select: Any) -> dict[str, Any]:
 @pytest.fixture
 def experiment() -> Experiment:
     return parse("x", "cpu", DATA)
-
-
-def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, str], arm: str = "none") -> None:
-    """Make the finished runs of a rung, of those that it plans and no others; scores by rate, or by rate and seed."""
-    for cell in planned(experiment, results, rung, arm):
-        cell.path.mkdir(parents=True)
-        rate, seed = cell.config["optim"]["lr"], cell.config["seed"]
-        score = scores[rate, seed] if (rate, seed) in scores else scores[rate]
-        (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
-        last = "nan" if score == "diverged" else score
-        (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{last}\n")
-
-
-def planned(experiment: Experiment, results: Path, rung: int, *arms: str) -> list[Any]:
-    return Reproduction(experiment, results, arms or ["none"], list).selection_plan(rung).cells
 
 
 def further(*scores: str) -> dict[Any, str]:

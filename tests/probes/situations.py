@@ -16,7 +16,13 @@ ASK_MUCH = ("equilibrium", "residual_variance")  # of the network or the optimiz
 PROBES = tuple(name for name in options("probe") if name not in ("none", "several", *ASK_MUCH))
 
 
-def facing(model: nn.Module, x: Tensor, y: Tensor | None = None, rate: float = 0.1) -> Situation:
+def facing(
+    model: nn.Module,
+    x: Tensor,
+    y: Tensor | None = None,
+    rate: float = 0.1,
+    optimizer: torch.optim.Optimizer | None = None,
+) -> Situation:
     """The situation of a network that has these examples for training and test; squared error."""
     target = torch.zeros(len(x)) if y is None else y
 
@@ -26,7 +32,7 @@ def facing(model: nn.Module, x: Tensor, y: Tensor | None = None, rate: float = 0
     def loss(outputs: Tensor, y: Tensor) -> Tensor:
         return (outputs.sum(1) - y).square().mean()
 
-    return Situation(model=model, test=take, training=take, loss=loss, rate=rate)
+    return Situation(model=model, test=take, training=take, loss=loss, rate=rate, optimizer=optimizer)
 
 
 def found(probe: Probe, situation: Situation) -> dict[tuple[str, str], float]:

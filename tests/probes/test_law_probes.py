@@ -8,12 +8,12 @@ import re
 
 import pytest
 import torch
+from situations import facing
 from torch import Tensor, nn
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.probes.base import Situation
 from normexp.probes.effective_rate import EffectiveRate
 from normexp.probes.equilibrium import Equilibrium, angle, equilibrium_angle
 from normexp.probes.gram_distance import GramDistance
@@ -23,16 +23,6 @@ from normexp.records import RunDirectory
 from normexp.runs import trainer
 
 SHORT = ("dataset=text", "dataset.validation=100", "dataset.test=100", "dataset.context=16")
-
-
-def facing(model: nn.Module, x: Tensor, optimizer: torch.optim.Optimizer | None = None) -> Situation:
-    def take(count: int) -> tuple[Tensor, Tensor]:
-        return x[:count], torch.zeros(len(x[:count]))
-
-    def loss(outputs: Tensor, y: Tensor) -> Tensor:
-        return (outputs[:, 0] - y - 1).square().mean()
-
-    return Situation(model=model, test=take, training=take, loss=loss, rate=0.1, optimizer=optimizer)
 
 
 @pytest.fixture
@@ -75,7 +65,9 @@ def test_a_weight_that_hardly_acts_has_no_equilibrium(normalized):
     weak = nn.Sequential(normalized, Weak(nn.Linear(2, 2)))
     optimizer = torch.optim.SGD(weak.parameters(), 0.1, weight_decay=0.02)
     angles = {
-        name for name, what, _ in Equilibrium().measure(facing(weak, torch.randn(32, 3), optimizer)) if what == "angle"
+        name
+        for name, what, _ in Equilibrium().measure(facing(weak, torch.randn(32, 3), optimizer=optimizer))
+        if what == "angle"
     }
     assert angles == {"0.0.weight"}
     rates = EffectiveRate().measure(facing(weak, torch.randn(32, 3)))
@@ -83,7 +75,7 @@ def test_a_weight_that_hardly_acts_has_no_equilibrium(normalized):
     alone = Weak(nn.Linear(3, 3))
     with pytest.raises(UserError, match=r"outputs hardly depend on branch\.weight at all"):
         Equilibrium().measure(
-            facing(alone, torch.randn(32, 3), torch.optim.SGD(alone.parameters(), 0.1, weight_decay=0.02))
+            facing(alone, torch.randn(32, 3), optimizer=torch.optim.SGD(alone.parameters(), 0.1, weight_decay=0.02))
         )
 
 
@@ -100,7 +92,7 @@ class Weak(nn.Module):
 def test_angle_is_that_of_the_update_that_the_optimizer_then_makes(normalized, momentum):
     x = torch.randn(32, 3)
     optimizer = torch.optim.SGD(normalized.parameters(), 0.1, momentum=momentum, weight_decay=0.02)
-    situation = facing(normalized, x, optimizer)
+    situation = facing(normalized, x, optimizer=optimizer)
 
     def step() -> None:
         optimizer.zero_grad()
@@ -126,7 +118,7 @@ def test_equilibrium_names_the_layer_that_is_the_reason():
     for decay in (0.02, 0.0):  # which reason matters first: weight decay alone would not help
         optimizer = torch.optim.SGD(model.parameters(), 0.1, weight_decay=decay)
         with pytest.raises(UserError, match=r"depend on the length of 0\.weight, which no norm follows"):
-            Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer))
+            Equilibrium().measure(facing(model, torch.randn(16, 3), optimizer=optimizer))
     with pytest.raises(UserError, match="there is none"):
         Equilibrium().measure(facing(model, torch.randn(16, 3)))
 

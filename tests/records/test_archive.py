@@ -172,26 +172,8 @@ def test_an_arm_that_is_too_large_has_several(experiment, make, monkeypatch):
     assert ([*experiment.rglob("*.zip")], told(experiment)) == ([experiment / "records.zip"], after)
 
 
-@pytest.mark.slow
-def test_killed_while_packing_loses_nothing(experiment, tmp_path):
-    before = told(experiment)
-    whole = shutil.copytree(experiment, tmp_path / "whole")
-    status, operations = run_until(None, partial(pack, whole), whole)
-    assert (status, operations > 10) == (0, True)
-    for dies in range(operations):
-        folder = shutil.copytree(experiment, tmp_path / f"killed {dies}")
-        assert run_until(dies, partial(pack, folder), folder)[0] == KILLED
-        assert told(folder) == before
-        pack(folder)
-        assert told(folder) == before
-
-
-@pytest.mark.slow
-def test_killed_while_runs_move_among_the_parts_of_an_arm_loses_nothing(experiment, make, tmp_path, monkeypatch):
-    monkeypatch.setattr(packing, "LARGEST", 1000)
-    pack(experiment)
-    for name in ("seed=-1", "seed=-2", "seed=-3"):  # before those that are packed
-        make(experiment / "runs" / "batch" / name)
+def assert_killed_packing_loses_nothing(experiment, tmp_path):
+    """Kill the process that packs at every one of its operations on files; the next one packs what is left."""
     before = told(experiment)
     whole = shutil.copytree(experiment, tmp_path / "whole")
     status, operations = run_until(None, partial(pack, whole), whole)
@@ -202,6 +184,20 @@ def test_killed_while_runs_move_among_the_parts_of_an_arm_loses_nothing(experime
         assert told(folder) == before
         pack(folder)
         assert (told(folder), list(folder.rglob(".records*"))) == (before, [])
+
+
+@pytest.mark.slow
+def test_killed_while_packing_loses_nothing(experiment, tmp_path):
+    assert_killed_packing_loses_nothing(experiment, tmp_path)
+
+
+@pytest.mark.slow
+def test_killed_while_runs_move_among_the_parts_of_an_arm_loses_nothing(experiment, make, tmp_path, monkeypatch):
+    monkeypatch.setattr(packing, "LARGEST", 1000)
+    pack(experiment)
+    for name in ("seed=-1", "seed=-2", "seed=-3"):  # before those that are packed
+        make(experiment / "runs" / "batch" / name)
+    assert_killed_packing_loses_nothing(experiment, tmp_path)
 
 
 def test_what_a_killed_process_left_half_written_is_deleted(experiment):

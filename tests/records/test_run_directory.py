@@ -323,3 +323,13 @@ def test_run_that_another_worker_took_over_is_not_moved_aside(tmp_path):
     with fenced(taken), pytest.raises(Taken):
         run.set_aside()
     assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_data_is_what_the_environment_says_of_it(tmp_path):
+    run = RunDirectory(tmp_path)
+    run.write_environment({"data": {"sha256": "5ha"}, "cpu": {}})
+    assert run.data == {"sha256": "5ha"}
+    study = RunDirectory(tmp_path / "study")
+    study.path.mkdir()
+    study.write_environment({})
+    assert study.data == RunDirectory(tmp_path / "none").data == {}

@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from normexp.bench.operators import flops, moved
-from normexp.bench.ratio import Ratio
+from normexp.bench.ratio import Ratio, decimals
 from normexp.bench.result import Result
 from normexp.bench.turns import in_turns, one_thread
 from normexp.config import option, options
@@ -167,7 +167,7 @@ def result(
         headers=["norm", *columns, "of its operators", "kept"],
         cells=[
             [name, *(cell for times in found.values() for cell in _cells(name, times)),
-             _number(done.moved.get(name), 1), _number(kept.get(name), 2)]
+             decimals(done.moved.get(name), 1), decimals(kept.get(name), 2)]
             for name in rows
         ],
         data={"seconds": found, "kept": kept, **asdict(done), "threads": torch.get_num_threads()},
@@ -185,7 +185,7 @@ def on_vectors(found: dict[str, Times], done: dict[str, Work]) -> Result:
         "Medians of paired ratios of processor time, on one thread.",
         headers=["norm", *columns],
         cells=[
-            [name, *(_number(_ratio(times, form, "batch"), 2) for times in found.values()
+            [name, *(decimals(_ratio(times, form, "batch"), 2) for times in found.values()
                      for form in (name, f"{name}{COMPILED}"))]
             for name in next(iter(done.values())).moved
         ],
@@ -195,14 +195,10 @@ def on_vectors(found: dict[str, Times], done: dict[str, Work]) -> Result:
 
 def _cells(name: str, times: Times) -> Iterator[str]:
     copies = _ratio(times, name, "copy")
-    yield _number(_ratio(times, name, "convolution"), 2)
-    yield _number(copies and 2 * copies, 1)
+    yield decimals(_ratio(times, name, "convolution"), 2)
+    yield decimals(copies and 2 * copies, 1)
 
 
 def _ratio(times: Times, ours: str, theirs: str) -> float | None:
     """Return the median of paired ratios; None where it was not measured."""
     return Ratio.of(times[ours], times[theirs]).median if ours in times else None
-
-
-def _number(value: float | None, digits: int) -> str:
-    return "" if value is None else f"{value:.{digits}f}"

@@ -62,6 +62,11 @@ def folder() -> Path:
     return Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
 
 
+def downloads(name: str) -> Path:
+    """Return the folder of what was downloaded for a data set."""
+    return folder() / "downloads" / name
+
+
 def cached(name: str, key: str, build: Callable[[], Content]) -> Content:
     """Open the entry of `name` and `key`; where there is none, build it first.
 

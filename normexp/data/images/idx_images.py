@@ -54,7 +54,7 @@ class IdxImages(Published):
             other = self.content_of_copy(archive) != PUBLISHED
             note = f"other images or labels than {self.torchvision_class} was published with" if other else ""
             return build(find_files(archive, self.torchvision_class), self.classes, archive, note)
-        directory = cache.folder() / "downloads" / self.name
+        directory = cache.downloads(self.name)
         for remote in remotes(self.torchvision_class):
             fetch(remote, directory)
         return build(find_files(str(directory), self.torchvision_class), self.classes, "downloaded")

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import numpy as np
 
+from normexp.config.allowed import LARGEST_FLOAT
 from normexp.config.text import amount, composed
 from normexp.data.base import Array
 from normexp.data.files.members import GZIP, existing_file
 from normexp.data.files.progress import logger
 from normexp.data.tables.numerals import (
-    LARGEST,
     decimal_sign,
     is_large,
     number_in,
@@ -178,7 +178,9 @@ class Table:
         return None if None in numbers_in([cell or "0" for cell in plain], other) else plain
 
     def _slip(self, name: str, rows: Sequence[int], cell: str, way_out: str) -> UserError:
-        what = f"beyond {LARGEST:.1e}" if is_large(cell, self.decimal) else "not a number, though others there are"
+        what = (
+            f"beyond {LARGEST_FLOAT:.1e}" if is_large(cell, self.decimal) else "not a number, though others there are"
+        )
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
             f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {cell!r} is {what}{more}; "

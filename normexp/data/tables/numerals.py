@@ -8,9 +8,9 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
+from normexp.config.allowed import LARGEST_FLOAT  # examples are float32
 from normexp.data.base import Array
 
-LARGEST = float(np.finfo(np.float32).max)  # examples are float32
 SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 SPACED = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{SEPARATORS}])\d{{3}}(?:\1\d{{3}})*([.,])\d+")
@@ -68,7 +68,7 @@ def plain_numbers(cells: Sequence[str], decimal: str) -> Array | None:
         numbers = np.array([float(cell.replace(decimal, ".")) if cell else math.nan for cell in cells])
     except ValueError:
         return None
-    finite = np.count_nonzero(np.abs(numbers) <= LARGEST)
+    finite = np.count_nonzero(np.abs(numbers) <= LARGEST_FLOAT)
     return numbers if finite == len(cells) - cells.count("") else None
 
 
@@ -85,12 +85,12 @@ def number_in(cell: str, decimal: str) -> float | None:
     except ValueError:
         return None
     foreign = "_" in cell or (decimal == "," and "." in cell)
-    return None if foreign or not abs(number) <= LARGEST else number
+    return None if foreign or not abs(number) <= LARGEST_FLOAT else number
 
 
 def is_large(cell: str, decimal: str) -> bool:
     """Tell whether a cell is a finite number that is too large."""
     try:
-        return "_" not in cell and LARGEST < abs(float(cell.replace(decimal, "."))) < math.inf
+        return "_" not in cell and LARGEST_FLOAT < abs(float(cell.replace(decimal, "."))) < math.inf
     except ValueError:
         return False

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.schema import refusal
-from normexp.config.text import short_repr
+from normexp.config.text import is_number, short_repr
 from normexp.errors import UserError
 from normexp.evidence.stats import Interval, Printed
 
@@ -70,7 +70,7 @@ def read_region(given: object) -> Any:
 
 
 def _pair(given: list[Any]) -> Region | None:
-    if len(given) != 2 or not all(isinstance(end, int | float) and not isinstance(end, bool) for end in given):
+    if len(given) != 2 or not all(map(is_number, given)):
         return None
     interval = Interval(float(given[0]), float(given[1]))
     if interval.low == interval.high:

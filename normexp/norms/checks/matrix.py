@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from normexp.norms.checks.card import Card
+from normexp.norms.checks.invariance import CHANGES
 from normexp.norms.checks.text import gap_text, gradient_text, yes_no
 
-SHORT = {
-    "weight matrix re-scaling": "c W",
-    "weight matrix re-centering": "W + 1 r",
-    "weight vector re-scaling": "c w_i",
-    "dataset re-scaling": "c x",
-    "dataset re-centering": "x + r",
-    "single training case re-scaling": "c x_n",
-}
+SHORT = dict(zip(CHANGES, ("c W", "W + 1 r", "c w_i", "c x", "x + r", "c x_n"), strict=True))
 NOTE = """\
 Measured by `normexp list norms --matrix` with each scheme's default options; `normexp check norm=NAME` prints one
 scheme's card with reasons and times.

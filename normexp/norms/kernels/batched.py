@@ -7,6 +7,7 @@ they share this module. `torch.nn.functional.batch_norm` computes the statistics
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -100,15 +101,16 @@ def batch_norm(
     """
     if not adds_one_by_one(x):
         return F.batch_norm(x, running_mean, running_var, weight, bias, True, momentum, eps)
+    # By their data: autograd of an earlier chunk of this batch holds the estimates, and never reads them.
+    estimates = running_mean.data, running_var.data
     if not is_far(running_mean, (running_var + eps).rsqrt()):
         before = running_mean.clone(), running_var.clone()
         y, mean, rstd = torch.native_batch_norm(x, weight, bias, running_mean, running_var, True, momentum, eps)
         if not is_far(mean, rstd):
             return y
-        move((running_mean, running_var), before, 1.0)
+        move(estimates, before, 1.0)
     mean, var = shifted_statistics(x)
-    count = x.numel() // x.shape[1]
-    move((running_mean, running_var), (mean, var * (count / (count - 1))), momentum)
+    move(estimates, (mean, unbiased(var, x)), momentum)
     ones, zeros = mean.new_ones(len(mean)), mean.new_zeros(len(mean))
     return Standardize.apply(x, ones if weight is None else weight, zeros if bias is None else bias, mean, var, eps)
 
@@ -122,13 +124,16 @@ def by_deviation(
     return F.batch_norm(x, mean, std.square(), weight, bias, training=False, eps=eps)
 
 
-def move(estimates: tuple[Tensor, Tensor], new: tuple[Tensor, Tensor], momentum: float) -> None:
-    """Move running estimates towards new values, all the way with a momentum of 1.
-
-    By their data: autograd of an earlier chunk of this batch holds the estimates, and never reads them.
-    """
+def move(estimates: Sequence[Tensor], new: Sequence[Tensor], momentum: float) -> None:
+    """Move running estimates towards new values, all the way with a momentum of 1."""
     for estimate, value in zip(estimates, new, strict=True):
-        estimate.data.lerp_(value.to(estimate.dtype), momentum)
+        estimate.lerp_(value.to(estimate.dtype), momentum)
+
+
+def unbiased(var: Tensor, x: Tensor) -> Tensor:
+    """Return the unbiased variance per channel of x: (N, C, *), of which `var` is the biased one."""
+    count = x.numel() // x.shape[1]
+    return var * (count / (count - 1))
 
 
 def is_far(mean: Tensor, rstd: Tensor) -> bool:

@@ -45,7 +45,7 @@ def _environment(run: RunDirectory) -> dict[str, Any]:
 
 
 def _data(run: RunDirectory) -> dict[str, Any]:
-    return flat(run.environment.get("data") or {})
+    return flat(run.data)
 
 
 def _rows(a: Mapping[str, Any], b: Mapping[str, Any]) -> list[str]:

@@ -6,13 +6,13 @@ A table never waits for matplotlib.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.config.overrides import check_once
+from normexp.config.text import items
 from normexp.errors import UserError
 from normexp.report.files import write
 from normexp.report.frames.frame import Frame, frame_of, where
@@ -141,12 +141,7 @@ def chosen_runs(words: Sequence[str], last: bool) -> Frame:
         raise UserError(f"{words[0]}: only a filter; give run directories or a folder of them first (results/runs)")
     frame = frame_of(paths)
     frame = replace(frame, left_out=(*frame.left_out, *lost))
-    return where(frame, {key: _values(value) for key, value in filters.items()}) if filters else frame
-
-
-def _values(text: str) -> list[str]:
-    """Split `batch,layer` at the commas that are in no brackets."""
-    return re.split(r",(?![^\[(]*[\])])", text)
+    return where(frame, {key: items(value) for key, value in filters.items()}) if filters else frame
 
 
 def _stem(out: Path, name: str) -> Path:

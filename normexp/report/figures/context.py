@@ -126,7 +126,7 @@ class FigureContext(Generic[Spec]):
     def data_notes(self) -> list[str]:
         """What the data of these arms say of themselves."""
         first = [self.records[cell, next(iter(seeds))].directory for cell, seeds in self.runs.items()]
-        notes = {run.environment.get("data", {}).get("note", "") for run in first}
+        notes = {run.data.get("note") or "" for run in first}
         return [f"Data: {note}." for note in sorted(notes - {""})]
 
     def one_seed(self, seed: int | None) -> dict[Cell, RunDirectory]:

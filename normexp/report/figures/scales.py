@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import XAxis, YAxis
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, SymmetricalLogLocator
 
+from normexp.config.text import is_number
 from normexp.report.figures.chart import UNBOUNDED, Chart, Numbers, Range
 from normexp.report.figures.styles import LineStyle
 
@@ -169,7 +170,7 @@ def short(value: float, digits: int = 5) -> str:
 
 def value_text(value: object) -> str:
     """Return a value of the grid as an axis writes it; a number of which that would hide digits, with all of them."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if not is_number(value) or not math.isfinite(value):
         return str(value)
     return short(value) if float(f"{value:.5g}") == value else f"{value:,}".replace("-", MINUS)
 

@@ -33,7 +33,7 @@ def _differ(records: Sequence[Record]) -> bool:
 def _sha256(record: Record) -> str:
     """Return the beginning of the sha256 of a run's data; nothing where there is no record of it."""
     try:
-        return str((record.directory.environment.get("data") or {}).get("sha256") or "")[:8]
+        return str(record.directory.data.get("sha256") or "")[:8]
     except UserError:
         return ""
 

@@ -48,7 +48,7 @@ from normexp.records import RunDirectory, find_runs
 from normexp.records.sources import source_of
 from normexp.report.frames.data_versions import with_data_versions
 from normexp.report.frames.declared import declared_records
-from normexp.report.frames.labels import PLACES, Labels, order
+from normexp.report.frames.labels import PLACES, Labels, among_values, order
 from normexp.report.frames.options import Options, run_options
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import Frame, text
@@ -118,8 +118,9 @@ def where(frame: Frame, wanted: Mapping[str, Sequence[str]]) -> Frame:
 
 
 def _no_match(key: str, values: Sequence[str], records: Sequence[Record]) -> UserError:
-    there = dict.fromkeys(text(record.value(key)) for record in records if record.options)
-    return UserError(f"{key}={','.join(values)} matches no run; there is {key}={','.join(sorted(there))}")
+    there = sorted({text(record.value(key)) for record in records if record.options})
+    wanted, known = (",".join(map(among_values, each)) for each in (values, there))
+    return UserError(f"{key}={wanted} matches no run; there is {key}={known}")
 
 
 def _has(record: Record, key: str, value: str) -> bool:

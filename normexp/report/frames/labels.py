@@ -53,8 +53,12 @@ def setting(key: str, value: str) -> str:
 
     What is said of the data is no text that anybody types.
     """
-    is_text = value[:1] not in ("[", "{") and key != NOTE
-    return f"{key}={as_item(value) if is_text else value}"
+    return f"{key}={value if key == NOTE else among_values(value)}"
+
+
+def among_values(value: str) -> str:
+    """Return a value as it stands between commas: a text with commas of its own in quotes, a list as it is."""
+    return value if value.startswith(("[", "{")) else as_item(value)
 
 
 def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:

@@ -47,6 +47,6 @@ def run_options(directory: RunDirectory) -> Options:
     for group in OWN_GROUPS:  # a part of the user's own goes by its class name
         if target_key(group) in changed:
             options[group] = options[target_key(group)].rpartition(".")[2]
-    options[NOTE] = str(directory.environment.get("data", {}).get("note") or "")
+    options[NOTE] = str(directory.data.get("note") or "")
     options = {key: printable(value, most=len(value)) for key, value in options.items()}
     return Options(options, int(config.get("seed", 0)), changed)

@@ -5,7 +5,9 @@ import yaml
 from fabricated import Fabric
 
 from normexp.config import compose
+from normexp.errors import UserError
 from normexp.records import CONFIG, RunDirectory
+from normexp.report.commands.runs import chosen_runs
 from normexp.report.frames.frame import folder_frame
 from normexp.report.frames.options import run_options
 from normexp.report.notes import notes
@@ -184,3 +186,18 @@ def test_the_selection_does_not_depend_on_the_order_of_directories(fabricate: Fa
     backwards = folder_frame(runs[::-1]).runs
     assert list(dict.fromkeys(backwards["arm"])) == labels(runs) == ["none", "layer"]
     assert list(backwards["seed"]) == [0, 1, 0, 1]
+
+
+def test_a_value_with_commas_is_a_filter_as_the_label_has_it(fabricate: Fabric) -> None:
+    for target in ("a,b", "c"):
+        fabricate(dataset__target=target, dataset__features=["d,e", "f"])
+    results = str(fabricate.root)
+
+    def chosen(value: str) -> set[object]:
+        frame = chosen_runs([results, f"dataset.target={value}"], last=False)
+        return {record.value("dataset.target") for record in frame.records}
+
+    assert chosen('"a,b"') == {"a,b"}
+    assert chosen('"a,b",c') == {"a,b", "c"}
+    with pytest.raises(UserError, match=r'^dataset\.target="a,d" matches no run; there is dataset\.target="a,b",c$'):
+        chosen('"a,d"')

@@ -330,7 +330,7 @@ CALLS = []
 
 def tick():
     CALLS.append(1)
-    if len(CALLS) > 30 and Path("broken").exists():
+    if len(CALLS) > 36 and Path("broken").exists():
         raise KeyError("its\\ntable")
 
 

@@ -29,7 +29,7 @@ def check_no_option(command: Parser, parsed: argparse.Namespace, left: Sequence[
         if flag is None or key in keys_by_word().values() or key in OF_GRIDS or os.path.lexists(word):
             continue
         meant = flag if options[flag].nargs == 0 else f"{flag} {shlex.quote(shortened(value))}"
-        kind = "an option, not a key" if flag in options and flag[2:].replace("-", "_") == name else "no key"
+        kind = "an option, not a key" if flag[2:].replace("-", "_") == name else "no key"
         raise UserError(f"{shortened(word)}: {shortened(key)} is {kind}; did you mean {meant}?")
 
 

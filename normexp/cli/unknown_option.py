@@ -28,7 +28,7 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     """
     after = words[words.index(wrong) + 1 :] if wrong in words else []
     name, value, _ = typed(wrong, after)
-    if meant := _flag(wrong, value, flags):
+    if meant := _flag(wrong, name, value, flags):
         return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {meant}?")
     known = dict(_settings(verb, name, value))
     kind = f"{verb}: option {shortened(wrong)!r} does not exist"
@@ -44,11 +44,11 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     return UserError(f"{kind}; allowed: {listed(flags, wrong)}{did_you_mean(near[close] if close else None)}")
 
 
-def _flag(wrong: str, value: str, flags: Sequence[str]) -> str | None:
+def _flag(wrong: str, name: str, value: str, flags: Sequence[str]) -> str | None:
     """Return the flag that a letter of other programs stands for, or that reads a file of settings; with its value."""
     if value.endswith((".yaml", ".yml")) and "--config" in flags:
         return f"--config {shlex.quote(shortened(value))}"
-    if called := flag_called(typed(wrong, ())[0], flags):
+    if called := flag_called(name, flags):
         return called if value == NO_VALUE else f"{called} {shlex.quote(shortened(value))}"
     letter = wrong.partition("=")[0].removeprefix("-")
     if value == NO_VALUE:

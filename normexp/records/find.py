@@ -135,15 +135,15 @@ def runs_below(
         looked += 1
         waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
         for entry in _entries(left.pop(), unseen):
-            path = Path(entry.path)
-            if is_archive(entry.name) and not os.path.isdir(path):
-                archives.append(path)
+            if is_archive(entry.name) and not os.path.isdir(entry.path):
+                archives.append(Path(entry.path))
             elif ASIDE in entry.name or entry.name.startswith("."):
                 continue
             elif entry.is_symlink():
-                if not os.path.isfile(path):
-                    unseen.append(f"{printable(path)}: {LINK}")
+                if not os.path.isfile(entry.path):
+                    unseen.append(f"{printable(entry.path)}: {LINK}")
             elif entry.is_dir(follow_symlinks=False):
+                path = Path(entry.path)
                 if os.path.lexists(path / STATUS):
                     yield RunDirectory(path, Folder(path))
                 else:

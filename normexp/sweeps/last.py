@@ -92,12 +92,12 @@ def planned(folder: Path) -> dict[Path, str]:
     runs = read_json(results / FILE).get("runs")
     if isinstance(runs, list):  # written before runs had names
         runs = {run: Path(run).name for run in runs if isinstance(run, str)}
-    if not (isinstance(runs, dict) and runs and all(map(_lies_below, runs))):
+    if not (isinstance(runs, dict) and runs and all(map(lies_below, runs))):
         raise UserError(f"{printable(results / FILE)}: damaged; the next sweep writes it again")
     return {results / run: str(name) for run, name in runs.items()}
 
 
-def _lies_below(run: str) -> bool:
+def lies_below(run: str) -> bool:
     """Tell whether a path is one that a run of a results folder can have there."""
     path = Path(run)
     return "\0" not in run and not path.is_absolute() and ".." not in path.parts

@@ -16,7 +16,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any, Protocol
 
 from normexp.config.text import override_text
@@ -25,6 +25,7 @@ from normexp.records.files import folder_above, read_regular, write_atomically
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
 from normexp.sweeps.claim_folder import BLOCK, ClaimFolder
+from normexp.sweeps.last import lies_below
 from normexp.sweeps.protocol import CellState, carry_out, cell_states, claim_name, reopen
 
 RUNS = "runs"  # in the results folder: where the runs of no experiment are
@@ -193,10 +194,9 @@ def _check_plan(plan: dict[str, Any]) -> None:
     """Raise ValueError, KeyError or TypeError for a plan of another form, or with a run outside the results folder."""
     _ = float(plan["heartbeat"]), float(plan["takeover"])
     overrides = [plan["common"], *(own for _, own in plan["cells"])]
-    paths = [PurePath(path) for path, _ in plan["cells"]]
     if not all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in overrides):
         raise ValueError("overrides are lists of texts")
-    if any(path.is_absolute() or ".." in path.parts for path in paths):
+    if not all(lies_below(path) for path, _ in plan["cells"]):
         raise ValueError("a run lies elsewhere")
 
 

@@ -16,7 +16,7 @@ from normexp.evidence.curves import Cell, axis_value, named_point
 from normexp.evidence.stats import Design
 
 if TYPE_CHECKING:  # the schema takes long to import, and names are wanted without it
-    from normexp.experiments.figures import FigureSpec
+    from normexp.experiments.figure_kinds import FigureSpec
     from normexp.experiments.grids import Selection
     from normexp.experiments.tables import Published, PublishedOnly, Table
 

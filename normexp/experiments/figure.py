@@ -1,4 +1,4 @@
-"""What every figure of an experiment may have in the YAML; `normexp.experiments.figures` has the kinds."""
+"""What every figure of an experiment may have in the YAML; `normexp.experiments.figure_kinds` has the kinds."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from normexp.evidence.claims.fields import Text
 from normexp.evidence.curves import extremes, is_share, said_extremes
 from normexp.evidence.scales import Scale
 from normexp.experiments.figure import check_range
-from normexp.experiments.figures import FigureSpec
+from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
 from normexp.experiments.tables import Published, PublishedOnly, Table
@@ -106,7 +106,7 @@ class ExperimentFile(Strict):
     published_only: list[PublishedOnly] = Field(default_factory=list)
     """Rows of the printed table that are not run here."""
     figures: list[FigureSpec] = Field(default_factory=list)
-    """What is drawn; see `normexp.experiments.figures`."""
+    """What is drawn; see `normexp.experiments.figure_kinds`."""
     claims: list[AnyClaim] = Field(default_factory=list)
     """Sentences of the paper, each an estimand and a region."""
     deviations: list[str] = Field(default_factory=list)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from normexp.config.schema import spelling
 from normexp.evidence.claims import estimands as claims
 from normexp.evidence.claims.region import ALLOWED
-from normexp.experiments import figures, grids, schema, tables
+from normexp.experiments import figure_kinds, grids, schema, tables
 from normexp.experiments.figure import Figure
 
 _HEAD = f"""# The YAML of an experiment
@@ -65,7 +65,7 @@ def page() -> str:
         *_section("Claims", estimands),
         *_section("Figures", [Figure]),
     ]
-    kinds = [f"- `{kind}`: {_first_line(model)} It {_own_keys(model)}" for kind, model in figures.MODELS.items()]
+    kinds = [f"- `{kind}`: {_first_line(model)} It {_own_keys(model)}" for kind, model in figure_kinds.MODELS.items()]
     return "\n".join([*parts, *kinds]) + "\n"
 
 

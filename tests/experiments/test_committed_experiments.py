@@ -3,7 +3,7 @@
 import pytest
 
 from normexp.experiments.experiment import run_place
-from normexp.experiments.figures import MODELS
+from normexp.experiments.figure_kinds import MODELS
 from normexp.experiments.load import load, names, read, scales, usual_scale
 
 EVERY = [(name, scale) for name in names() for scale in scales(name)]

@@ -12,7 +12,7 @@ from parsed import parse
 from pydantic import TypeAdapter
 
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.figures import FigureSpec
+from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
 from normexp.report.figures.captions import caption

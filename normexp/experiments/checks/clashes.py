@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from normexp.config.text import composed, has_control_characters
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment, Point, folder_name, point_name, product
-from normexp.experiments.figures import SELECTION, TARGETS
+from normexp.experiments.figure_kinds import SELECTION, TARGETS
 from normexp.experiments.folders import folder_problem
 from normexp.experiments.trials import combinations, points
 

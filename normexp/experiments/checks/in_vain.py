@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.figures import Against, are_numbers
+from normexp.experiments.figure_kinds import Against, are_numbers
 
 if TYPE_CHECKING:
     from normexp.experiments.schema import AtScale, ExperimentFile

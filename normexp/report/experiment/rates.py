@@ -18,7 +18,7 @@ from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
-from normexp.experiments.figures import SELECTION
+from normexp.experiments.figure_kinds import SELECTION
 from normexp.experiments.halving import budget
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import choosings, combinations

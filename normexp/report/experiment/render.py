@@ -11,7 +11,7 @@ from normexp.errors import UserError
 from normexp.evidence.curves import Cell
 from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.figures import SELECTION, TARGETS
+from normexp.experiments.figure_kinds import SELECTION, TARGETS
 from normexp.experiments.freeze import Change, changes_since_frozen
 from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection

@@ -12,7 +12,7 @@ import pandas as pd
 
 from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
 from normexp.evidence.scales import PAPER
-from normexp.experiments.figures import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
+from normexp.experiments.figure_kinds import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.captions import from_to
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from normexp.errors import UserError
-from normexp.experiments.figures import MODELS
+from normexp.experiments.figure_kinds import MODELS
 from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.kinds import KINDS

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from normexp.evidence.curves import Cell
-from normexp.experiments.figures import Lines
+from normexp.experiments.figure_kinds import Lines
 from normexp.report.figures.chart import Chart, Numbers, Panel
 from normexp.report.figures.context import FigureContext
 from normexp.report.figures.styles import DASHES, DOTTED, MARKERS, LineStyle, dark_to_light, distinct

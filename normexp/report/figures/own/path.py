@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import Normal, Stroke
 
 from normexp.evidence.curves import Cell
-from normexp.experiments.figures import Contour
+from normexp.experiments.figure_kinds import Contour
 from normexp.report.figures.chart import Chart, Numbers, Panel
 from normexp.report.figures.context import FigureContext
 from normexp.report.figures.tables import tables

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from normexp.experiments.figures import Percentiles
+from normexp.experiments.figure_kinds import Percentiles
 from normexp.records import PROBES, RunDirectory
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.context import FigureContext

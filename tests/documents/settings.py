@@ -121,6 +121,8 @@ BY_HAND: Mapping[str, str] = {
     "ba2016_figure6/deviations": "0.001 8 8 0.4",
     "batch_collision/deviations": "8 4 5",
     "batch_norm_and_dropout/deviations": "8 8 1.3",
+    "batch_norm_placement/deviations": "8 8 320,000 256 0.7",
+    "batch_or_layer/deviations": "256 0.7",
     "conditioning/deviations": "700",
     "conditioning_cifar10/deviations": "5",
     "conditioning_digits/deviations": "8 8 5",
@@ -174,6 +176,7 @@ BY_HAND: Mapping[str, str] = {
 SPOKEN: Mapping[str, Sequence[str]] = {
     "arpit2016_table": ("400 updates",),  # rungs of the choice, here and below
     "arpit2016_data_normalization": ("rate of 0.1", "1,000 held-out"),  # of a choice that is not among the records
+    "batch_norm_placement": ("150 steps",),
     "cooijmans2017_gamma_training": ("49 steps",),  # 7 x 7 pixels
     "cooijmans2017_sequential_mnist": ("49 steps",),
     "ioffe2015_table": ("2,000 steps",),
@@ -193,6 +196,7 @@ SET_UPS: Mapping[str, str] = {
     "arpit2016_table": "50,000 1,600 11",
     "batch_collision": "0.5",
     "batch_norm_and_dropout": "12 24",  # an eighth of 96 and 192
+    "batch_norm_placement": "3.2 50,000 450",
     "cooijmans2017_gamma": "64 784 784 0.99 0.83 0.61",
     "cooijmans2017_gamma_training": "8 8 49 50,000",
     "cooijmans2017_sequential_mnist": "8 8 49 100,000 784 784 501",

@@ -11,7 +11,6 @@ from torch import nn
 from normexp.norms.base import num_outputs
 from normexp.norms.kernels.batched import AnyRankBatchNorm
 
-
 STARTS = {"weight": 1, "bias": 0}  # of torch's normalizations
 
 
@@ -34,7 +33,7 @@ def carry(old: nn.Module, new: nn.Module) -> None:
 
 
 def _has_learned(name: str, value: torch.Tensor) -> bool:
-    """Tell whether a scale or a shift is another than at its start, or held there; on the meta device it has no value."""
+    """Tell whether a scale or a shift is another than at its start, or held there; a meta tensor has no value."""
     if name not in STARTS or value.is_meta:
         return name in STARTS
     return not (value.requires_grad and bool((value == STARTS[name]).all()))

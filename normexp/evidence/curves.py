@@ -143,7 +143,8 @@ def extremes(metric: str) -> tuple[float, float]:
     split, _, name = metric.rpartition("/")
     if is_share(metric):
         return 0.0, 1.0
-    return 0.0 if split and name in _AT_LEAST_0 else -math.inf, math.inf
+    at_least_0 = metric == SECONDS_PER_STEP or (split and name in _AT_LEAST_0)
+    return 0.0 if at_least_0 else -math.inf, math.inf
 
 
 def said_extremes(low: float, high: float) -> str:

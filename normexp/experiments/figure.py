@@ -11,7 +11,6 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import Text, Where
-from normexp.evidence.curves import extremes, said_extremes
 from normexp.evidence.scales import PAPER, SCALES, Scale
 
 
@@ -53,15 +52,6 @@ Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 Windows = Annotated[dict[Scale, Window], BeforeValidator(_by_scale)]
 XY = list[Literal["x", "y"]]
-
-
-def check_range(metric: str, target: object, *below: str | int) -> None:
-    """Raise PydanticCustomError for a target that the metric cannot have; it stands `below`."""
-    low, high = extremes(metric)
-    if isinstance(target, int | float) and not low <= target <= high:
-        raise refusal(
-            f"{target:g} is outside the range of {metric}, which is {said_extremes(low, high)}", *below, "target"
-        )
 
 
 class Drawing(Strict):

@@ -16,7 +16,8 @@ from normexp.config.text import is_number
 from normexp.errors import unknown
 from normexp.evidence.claims.fields import At
 from normexp.evidence.curves import better_direction
-from normexp.experiments.figure import XY, Figure, Names, Target, Windows, check_range
+from normexp.experiments.figure import XY, Figure, Names, Target, Windows
+from normexp.experiments.ranges import check_range
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
 TARGETS = "targets"  # the picture of how many times fewer steps, over a range of targets

@@ -5,22 +5,19 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from normexp.config.schema import Strict, refusal
 from normexp.errors import unknown
-from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
-from normexp.evidence.curves import extremes, is_share, said_extremes
 from normexp.evidence.scales import Scale
-from normexp.experiments.figure import check_range
 from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
 from normexp.experiments.labels import check_labels
+from normexp.experiments.ranges import check_claim, check_margin
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 
@@ -147,32 +144,8 @@ class ExperimentFile(Strict):
         judged = [entry for entry in self.published if entry.at and not entry.said]
         if self.table.margin is not None and not judged:
             raise refusal("there is no published number to be near to", "table", "margin")
-        if self.table.margin is not None and self.table.margin >= 1 and all(is_share(each.metric) for each in judged):
-            raise refusal(f"{self.table.margin:g} takes in the whole range of a fraction, 0 to 1", "table", "margin")
+        if self.table.margin is not None:
+            check_margin(self.table.margin, [each.metric for each in judged])
         for i, claim in enumerate(self.claims):
             check_claim(claim, i)
         return self
-
-
-def check_claim(claim: Claim, index: int) -> None:
-    """Raise PydanticCustomError for a target or a region that no run can be in, or that every run is in."""
-    metric = getattr(claim, "metric", None)
-    if metric is None:
-        return
-    given = getattr(claim, "target", None)
-    for target in given if isinstance(given, list) else [given]:
-        check_range(metric, target, "claims", index)
-    low, high = extremes(metric)
-    region = getattr(claim, "region", None)
-    if region is None or claim.compare not in ("value", "difference", "trend"):
-        return
-    if claim.compare != "value":
-        low = -high  # of a difference
-    if low == -math.inf:
-        return
-    said = said_extremes(low, high)
-    if region.low > high or region.high < low:
-        raise refusal(f"no {claim.compare} of {metric} can be there; it is {said}", "claims", index, "in")
-    if region.low <= low and region.high >= high:
-        nothing = f"every {claim.compare} of {metric} is there, {said}, so nothing is claimed"
-        raise refusal(nothing, "claims", index, "in")

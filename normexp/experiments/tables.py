@@ -11,7 +11,8 @@ from normexp.errors import UserError
 from normexp.evidence.claims.fields import At, Text
 from normexp.evidence.curves import better_direction, is_share
 from normexp.evidence.stats import Printed
-from normexp.experiments.figure import Target, check_range
+from normexp.experiments.figure import Target
+from normexp.experiments.ranges import check_range
 
 
 class Look(Strict):

@@ -22,7 +22,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     it has no convolution). Every Linear and Conv weight goes through the scheme. Where the scheme leaves activations
     alone, layers without a bias get one (of zeros) in place of the bias that went with the old normalization; those
     whose own forward would not add it stay as they are. Scales, shifts and running estimates of the old normalization
-    are kept where the new one has the same. Batch normalization takes the place of batch normalization whose function
+    are kept where the new one has the same; scales that are all 1 and shifts that are all 0 have learned nothing, and
+    leave the scheme its own start. Batch normalization takes the place of batch normalization whose function
     it has: not of one without running estimates, nor of one over several processes. A scheme that sets weights refuses
     those that it does not reach: of attention (in_proj), recurrent and Bilinear layers. A LayerNorm is refused, of rows
     (N, C), too: it normalizes the last dimension, and whether that is the channels' or another its module does not say.

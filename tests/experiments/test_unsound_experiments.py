@@ -15,8 +15,10 @@ STEPS = {
     "text": "BN is first", "source": "section 1", "compare": "steps", "metric": "test/accuracy", "target": 0.9,
     "of": "With BN", "than": "Plain", "in": "> 1",
 }  # fmt: skip
-VALUE = {"text": "BN ends there", "source": "section 1", "compare": "value", "metric": "test/accuracy",
-         "of": "With BN", "in": "> 0.5"}  # fmt: skip
+ALONE = {"text": "BN ends there", "source": "section 1", "compare": "value", "metric": "test/accuracy", "of": "With BN"}
+VALUE = {**ALONE, "in": "> 0.5"}
+INTERACTION = {**ALONE, "compare": "interaction", "than": "Plain", "minus": ["Plain", "With BN"]}
+EQUAL = {**ALONE, "compare": "equals"}
 CURVE = {"step": [1], "value": [0.5]}
 UNSOUND = {
     "unknown key": (change("tabel", to={}), "tabel: key 'tabel' does not exist", "did you mean table?"),
@@ -158,9 +160,48 @@ UNSOUND = {
     "region that every accuracy is in": (
         change("claims", 0, "in", to="within 1 of 0"),
         "claims[0].in: every difference of test/accuracy is there, from -1 to 1, so nothing is claimed",
+        "; 0.01, not 1, is 1 point",
+    ),
+    "margin of two points": (change("claims", 0, "in", to="within 2 of 0"), "; 0.02, not 2, is 2 points"),
+    "difference at the end of its range": (
+        change("claims", 0, "in", to="> 1"),
+        "claims[0].in: no difference of test/accuracy can be there; it is from -1 to 1; 0.01, not 1, is 1 point",
+    ),
+    "points in which a difference cannot end": (
+        change("claims", 0, "in", to=[0.5, 5]),
+        "claims[0].in: 5 is outside the range of the difference of test/accuracy, which is from -1 to 1; 0.05, not 5",
+    ),
+    "value around a percentage": (
+        change("claims", 0, to={**VALUE, "in": "within 97 of 97.5"}),
+        "claims[0].in: 97.5 is outside the range of the value of test/accuracy, which is from 0 to 1; 0.975, not 97.5",
+    ),
+    "value at its end": (change("claims", 0, to={**VALUE, "in": "> 1"}), "no value of test/accuracy can be there"),
+    "range of a loss below 0": (
+        change("claims", 0, to={**VALUE, "metric": "test/loss", "at": "range", "in": "< 0"}),
+        "claims[0].in: no value of test/loss can be there; it is 0 or more",
+    ),
+    "seconds below 0": (
+        change("claims", 0, to={**VALUE, "metric": "seconds_per_step", "in": "< 0"}),
+        "no value of seconds_per_step can be there; it is 0 or more",
+    ),
+    "interaction of two points": (
+        change("claims", 0, to={**INTERACTION, "in": "> 2"}),
+        "no interaction of test/accuracy can be there; it is from -2 to 2; 0.02, not 2, is 2 points",
+    ),
+    "equal to a percentage": (
+        change("claims", 0, to={**EQUAL, "value": 97, "tolerance": 0.1}),
+        "claims[0].value: 97 is outside the range of test/accuracy, which is from 0 to 1; 0.97, not 97, is 97 %",
+    ),
+    "equal to all there are": (
+        change("claims", 0, to={**EQUAL, "value": 0.9, "tolerance": 1}),
+        "claims[0].tolerance: 1 takes in the whole range of test/accuracy, from 0 to 1; 0.01, not 1, is 1 point",
     ),
     "margin without an end": (change("table", "margin", to=float("inf")), "table.margin: ", "finite"),
-    "margin of the whole range": (change("table", "margin", to=4), "table.margin: 4 takes in the whole range"),
+    "margin of the whole range": (
+        change("table", "margin", to=4),
+        "table.margin: 4 takes in the whole range",
+        "; 0.04, not 4",
+    ),
     "published nowhere": (drop("published", 0, "at"), "published[0]: give either at or target"),
     "table without metric": (drop("table", "metric"), "table: give a metric"),
     "table of a wrong metric": (change("table", "metric", to="test/acc"), "'test/acc'", "did you mean test/accuracy?"),

@@ -146,6 +146,28 @@ def test_batch_to_batch_changes_nothing():
     torch.testing.assert_close(found(x), expected)
 
 
+class OwnStart(Norm):
+    def normalization(self, num_features):
+        norm = nn.GroupNorm(2, num_features)
+        nn.init.constant_(norm.weight, 0.1)
+        nn.init.constant_(norm.bias, 0.5)
+        return norm
+
+
+@pytest.mark.parametrize(
+    ("scale", "frozen", "expected"), [(1.0, False, 0.1), (0.0, False, 0.0), (2.0, False, 2.0), (1.0, True, 1.0)]
+)
+def test_a_schemes_own_start_stays_where_nothing_was_learned(scale, frozen, expected):
+    """`start=0.1` of docs/own_scheme.md did nothing in a converted network: a new one's ones took its place."""
+    model = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU())
+    nn.init.constant_(model[1].weight, scale)
+    model[1].weight.requires_grad_(not frozen)
+    new = convert(model, OwnStart())[1]
+    assert torch.equal(new.weight, torch.full((8,), expected))
+    assert torch.equal(new.bias, torch.full((8,), 0.5))
+    assert new.weight.requires_grad is not frozen
+
+
 def test_output_layer_on_request():
     model = convert(build("resnet18"), WeightNorm(), output=True)
     assert parametrize.is_parametrized(model.fc, "weight")

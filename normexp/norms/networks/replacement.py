@@ -11,22 +11,32 @@ from torch import nn
 from normexp.norms.base import num_outputs
 from normexp.norms.kernels.batched import AnyRankBatchNorm
 
+STARTS = {"weight": 1, "bias": 0}  # of torch's normalizations
+
 
 @torch.no_grad()
 def carry(old: nn.Module, new: nn.Module) -> None:
     """Keep scales and shifts, and running estimates where both are batch normalization: what they say stays true.
 
-    Estimates that are averages over all batches (momentum=None) stay such: no momentum says the same.
+    Estimates that are averages over all batches (momentum=None) stay such: no momentum says the same. A scheme's own
+    start (a weight of zeros) stays where the old normalization has learned nothing that would take its place.
     """
     both = are_batch_norms(old, new)
     state = dict(new.named_parameters()) | (dict(new.named_buffers()) if both else {})
     known = dict(old.named_parameters(recurse=False)) | dict(old.named_buffers(recurse=False))
     for name, value in state.items():
-        if name in known and known[name].shape == value.shape and (both or name in ("weight", "bias")):
+        if name in known and known[name].shape == value.shape and (both or _has_learned(name, known[name])):
             value.copy_(known[name])
             value.requires_grad_(known[name].requires_grad)
     if both and type(new) is AnyRankBatchNorm and old.momentum is None:
         new.momentum = None
+
+
+def _has_learned(name: str, value: torch.Tensor) -> bool:
+    """Tell whether a scale or a shift is another than at its start, or held there; a meta tensor has no value."""
+    if name not in STARTS or value.is_meta:
+        return name in STARTS
+    return not (value.requires_grad and bool((value == STARTS[name]).all()))
 
 
 def are_batch_norms(*modules: nn.Module) -> bool:

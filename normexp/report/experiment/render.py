@@ -106,7 +106,7 @@ def texts(content: Rendered, results: Path) -> dict[str, str]:
         "table.tex": latex(content.table),
         CLAIMS: claims_text(experiment, claims, content.changes),
         **targets_text(claims),
-        **summary_text(experiment, content.measured, claims),
+        **summary_text(experiment, content.measured, claims, content.table.notes),
         **selection_text(experiment, results),
         **sensitivity_text(experiment, content.measured, results),
         **numbers_text(experiment, results),

@@ -9,9 +9,10 @@ from typing import Any
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.curves import better_direction, cost_sign
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.reproduce import command
 from normexp.report.experiment.columns import Metric, Row
+from normexp.report.experiment.table import SET_UP
 from normexp.report.frames.measured import Measured
+from normexp.report.ledger.judged import flags_of
 from normexp.report.tables.formats import prose
 
 BEST = 5  # arms named per point of the grid
@@ -22,14 +23,21 @@ HEADINGS = {
     NOT_JUDGED: "Published numbers, which only the published set-up can judge",
     NOT_YET: "Not judged before all runs are trained",
     "preview": "What the full scale will judge",
+    "Deviations": "What to keep in mind",
 }
 
 
-def summary_text(experiment: Experiment, measured: Measured, claims: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def summary_text(
+    experiment: Experiment,
+    measured: Measured,
+    claims: Sequence[Mapping[str, Any]],
+    notes: Mapping[str, Sequence[str]],
+) -> dict[str, str]:
     """Return {summary.md}; nothing where the experiment asks no question.
 
     Args:
         claims: the entries of claims.json.
+        notes: of the table: runs, what was changed after them, findings, deviations.
     """
     if not experiment.summary:
         return {}
@@ -41,16 +49,17 @@ def summary_text(experiment: Experiment, measured: Measured, claims: Sequence[Ma
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
     if not measured.waiting:
         lines += ["## Ranking", "", *_best(experiment, measured), ""]
-    if experiment.findings:
-        lines += ["## Findings", "", *(f"- {prose(text)}" for text in experiment.findings), ""]
-    lines += ["## What to keep in mind", "", *(f"- {prose(text)}" for text in experiment.deviations), ""]
-    lines += [f"[The table](table.md) has all arms. Made by `{command(experiment)}`."]
+    for heading, sentences in notes.items():
+        if sentences and heading != SET_UP:
+            lines += [f"## {HEADINGS.get(heading, heading)}", "", *(f"- {prose(text)}" for text in sentences), ""]
+    lines += ["[The table](table.md) has all arms."]
     return {"summary.md": "\n".join(lines) + "\n"}
 
 
 def _claim(claim: Mapping[str, Any]) -> Iterator[str]:
     yield f"- {prose(claim['text'])}. [{prose(claim['source'])}]"
     yield f"  {prose(claim['evidence'])}"
+    yield from (f"  - {prose(said)}" for said in (*flags_of(claim), *claim["changed"]))
 
 
 def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:

@@ -30,6 +30,7 @@ from normexp.report.metrics import title
 from normexp.report.tables.table import Table
 
 REFUSED = "refused"
+SET_UP = "Set-up"  # heading of what the arms are and the columns mean
 NOT_RUN = "published only"
 
 
@@ -55,7 +56,7 @@ def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[
         heads=["arm", *(column.head for column in shown)],
         rows=[[cited(str(row.cell)), *(column.text(row) for column in shown)] for row in rows],
         values=[_plain(row, columns) for row in rows],
-        notes={"Set-up": [experiment.about, *_described(experiment, columns), *_meaning(columns, rows)], **notes},
+        notes={SET_UP: [experiment.about, *_described(experiment, columns), *_meaning(columns, rows)], **notes},
     )
 
 

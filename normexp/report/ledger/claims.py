@@ -13,7 +13,7 @@ from urllib.parse import quote
 from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, holm
-from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, shown_verdict, tested
+from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, flags_of, shown_verdict, tested
 from normexp.report.tables.formats import escaped, prose
 
 FULL_SCALE = "full scale"
@@ -176,7 +176,7 @@ def _rate(family: Sequence[Judged], decided: Sequence[Judged]) -> str:
 
 def claim_line(claim: Judged) -> str:
     claim = _inert(claim)
-    flags = "".join(f" *{flag}*." for flag in _flags(claim))
+    flags = "".join(f" *{flag}*." for flag in flags_of(claim))
     return f"- **{shown_verdict(claim)}**: {claim['text']}.{_measured(claim)} [{claim['place']}]{flags}"
 
 
@@ -192,15 +192,6 @@ def _is_left_open(claim: Judged) -> bool:
     """Tell whether the claim would be decided by itself, and is not among the others of its experiment."""
     alone = isinstance(claim["p"], int | float) and claim["p"] <= LEVEL
     return claim["verdict"] == UNDECIDED and alone and claim.get("holm_interval") is not None
-
-
-def _flags(claim: Judged) -> Iterator[str]:
-    if claim["changed"]:
-        yield "Changed after the runs"
-    for remark in claim["remarks"]:
-        if remark.startswith(("ceiling", "from different", "grid", "ties")):
-            said = remark.partition(":")[0] if remark.startswith("from") else remark  # which: among the details
-            yield said[0].upper() + said[1:]
 
 
 def _details(report: Report) -> Iterator[str]:

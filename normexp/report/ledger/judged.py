@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -134,3 +134,13 @@ def shown_verdict(claim: Judged) -> str:
     """Return the verdict in words that say at which scale; what is undecided is so at any."""
     scaled = claim["kind"] == "scaled" and claim["verdict"] in (HOLDS, CONTRADICTED)
     return f"{claim['verdict']} at this scale" if scaled else str(claim["verdict"])
+
+
+def flags_of(claim: Judged) -> Iterator[str]:
+    """Yield what a reader has to know at one glance; which commits and processors is among the details."""
+    if claim["changed"]:
+        yield "Changed after the runs"
+    for remark in claim["remarks"]:
+        if remark.startswith(("ceiling", "from different", "grid", "ties")):
+            said = remark.partition(":")[0] if remark.startswith("from") else remark
+            yield said[0].upper() + said[1:]

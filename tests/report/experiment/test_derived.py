@@ -146,20 +146,26 @@ CLAIMS = [
 def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)
-    text = summary_text(experiment.experiment, found, claim_entries(experiment.experiment, found, []))["summary.md"]
+    notes = {"Set-up": ["An arm"], "Runs": ["Two"], "Changed after the runs": [], "Deviations": ["It is *made* up"]}
+    entries = claim_entries(experiment.experiment, found, [])
+    entries[0] |= {"remarks": ["ties: seeds 1, 2"], "changed": ["claim 'BN is better' was changed after the runs"]}
+    text = summary_text(experiment.experiment, found, entries, notes)["summary.md"]
     assert text.startswith("# Which one?\n\nA set-up. Scale: cpu.\n")
     holds, contradicted = text.index("## What holds here"), text.index("## What does not")
     assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
     assert "cannot tell" not in text
     assert "- With BN 87.5 ± 1.0; Plain 75.00 ± 0.00\n" in text
-    assert "- It is made up\n" in text
+    flags = "\n  - Changed after the runs\n  - Ties: seeds 1, 2\n  - claim 'BN is better' was changed after the runs\n"
+    assert flags in text[holds:contradicted]
+    assert "\n## Runs\n\n- Two\n\n## What to keep in mind\n\n- It is \\*made\\* up\n\n[The table]" in text
+    assert "Set-up" not in text
 
 
 def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="*Which* <b>one</b>?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)
     judged = [each | {"text": "<script> [x](y)"} for each in claim_entries(experiment.experiment, found, [])]
-    text = summary_text(experiment.experiment, found, judged)["summary.md"]
+    text = summary_text(experiment.experiment, found, judged, {})["summary.md"]
     assert text.startswith(r"# \*Which\* \<b>one\</b>?")
     assert r"- \<script> [x\](y)." in text
 
@@ -167,7 +173,7 @@ def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> Non
 def test_summary_is_written_where_it_is_asked_for(fabricate: Fabric) -> None:
     experiment = runs(fabricate, claims=CLAIMS)
     found = read_measured(experiment.experiment, fabricate.root)
-    assert summary_text(experiment.experiment, found, []) == {}
+    assert summary_text(experiment.experiment, found, [], {}) == {}
 
 
 def test_published_curve_lies_along_the_figures_axis(fabricate: Fabric) -> None:

@@ -13,11 +13,12 @@ import os
 import re
 import stat
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO
 
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import damaged, open_regular, read_beginning, reading, too_large
@@ -33,10 +34,15 @@ _EPOCH = (1980, 1, 1, 0, 0, 0)  # the earliest time that a zip file can say
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 
 Signature = tuple[int, int, int]
+Signatures = dict[Path, Signature | None]
 
 
 class Foreign(UserError):
     """A zip file that has nothing of ours: somebody calls another thing `records.zip`, too."""
+
+
+class _Replaced(Exception):
+    """A file is not the one that was looked at: another was written in its place meanwhile."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,8 @@ class Archive:
 
     path: Path
     signature: Signature
-    members: Mapping[str, Member]
-    names: list[str] = field(repr=False)  # sorted
+    members: Mapping[str, Member] = field(compare=False)
+    names: list[str] = field(repr=False, compare=False)  # sorted
 
     def below(self, folder: str) -> list[str]:
         """Return the names of the members below a folder, `` for all."""
@@ -77,13 +83,13 @@ class Archive:
             raise FileNotFoundError(name)
         if member.size > most:
             raise too_large(self.path, member.size, most, inside=name)
-        with os.fdopen(open_regular(self.path), "rb") as file, reading(self.path):
-            if signature(file.fileno()) != self.signature:
-                return open_archive(self.path).read(name, most)  # packed again meanwhile
-            try:
+        try:
+            with _opened(self.path, self.signature) as file, reading(self.path):
                 data = _content(file, member)
-            except ValueError as error:
-                raise damaged(self.path, f"{name}: {error}") from None
+        except _Replaced:
+            return open_archive(self.path).read(name, most)  # packed again meanwhile
+        except ValueError as error:
+            raise damaged(self.path, f"{name}: {error}") from None
         if hashlib.sha256(data).hexdigest() != member.sha256:
             raise damaged(self.path, f"{name} does not have its checksum")
         return data
@@ -95,18 +101,41 @@ def signature(path: Path | int) -> Signature:
     return about.st_ino, about.st_size, about.st_mtime_ns
 
 
+def signatures(paths: Iterable[Path]) -> Signatures:
+    """Return what tells each archive from another in its place; None for one that is gone, or cannot be looked at."""
+    found: Signatures = {}
+    for path in paths:
+        try:
+            found[path] = signature(path)
+        except OSError:
+            found[path] = None
+    return found
+
+
 def open_archive(path: Path) -> Archive:
     """Return an archive. Raises FileNotFoundError, Foreign, or another UserError where it is none, or damaged."""
-    with reading(path):
-        signed = signature(path)
-    if (archive := _indexed(path, signed)) is None:
-        raise Foreign(f"{printable(path)}: is somebody else's, no archive of runs (it has neither {SUMS} nor {STATUS})")
-    return archive
+    while True:
+        with reading(path):
+            signed = signature(path)
+        with suppress(_Replaced):
+            if (archive := _indexed(path, signed)) is None:
+                told = f"is somebody else's, no archive of runs (it has neither {SUMS} nor {STATUS})"
+                raise Foreign(f"{printable(path)}: {told}")
+            return archive
+
+
+def _opened(path: Path, signed: Signature) -> BinaryIO:
+    """Open an archive. Raises _Replaced where it is another than was signed."""
+    file = os.fdopen(open_regular(path), "rb")
+    if signature(file.fileno()) == signed:
+        return file
+    file.close()
+    raise _Replaced
 
 
 @lru_cache(maxsize=256)
 def _indexed(path: Path, signed: Signature) -> Archive | None:
-    """Return an archive, None where it has nothing of ours."""
+    """Return an archive, None where it has nothing of ours. Raises _Replaced where it is another than was signed."""
     from zipfile import BadZipFile, ZipFile
 
     if signed[1] > MOST_BYTES:
@@ -114,7 +143,7 @@ def _indexed(path: Path, signed: Signature) -> Archive | None:
     if is_pointer(read_beginning(path, 64)):
         raise damaged(path, POINTER)
     try:
-        with os.fdopen(open_regular(path), "rb") as file, reading(path), ZipFile(file) as packed:
+        with _opened(path, signed) as file, reading(path), ZipFile(file) as packed:
             if not {SUMS, STATUS} & {name.rpartition("/")[2] for name in packed.namelist()}:
                 return None
             entries = _checked(packed)
@@ -163,7 +192,7 @@ def _above(name: str) -> Iterator[str]:
         yield name
 
 
-def _content(file: io.BufferedIOBase, member: Member) -> bytes:
+def _content(file: BinaryIO, member: Member) -> bytes:
     """Return the bytes of a member, whose header says how much precedes them. Raises ValueError if it is cut off."""
     file.seek(member.offset)
     header = file.read(30)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import count, takewhile
 from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
-from normexp.records.archive import Archive, Foreign, open_archive
-from normexp.records.names import ARCHIVE, ASIDE, STATUS, is_archive
+from normexp.records.archive import Archive, Foreign, Signatures, open_archive, signatures
+from normexp.records.names import ARCHIVE, ASIDE, STATUS, archive_name, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above
@@ -35,7 +37,7 @@ def find_runs(
     """
     found: dict[Path, RunDirectory] = {}
     for path in map(Path, paths):
-        here = list(_at(resolved(path), unseen))
+        here = _at(resolved(path), unseen)
         if not (here or may_lack):
             raise _without_runs(path)
         for run in here:
@@ -84,19 +86,55 @@ def find_run(path: str | Path, who: str) -> RunDirectory:
     return runs[0]
 
 
-def _at(path: Path, unseen: list[str] | None) -> Iterator[RunDirectory]:
+@dataclass
+class Look:
+    """What a walk through folders comes by, besides runs.
+
+    Args:
+        folders: that were looked into.
+        archives: that were met.
+        unseen: a line on each folder that is not looked into.
+        signed: the archives as they were when all folders had been looked into, before any was opened.
+    """
+
+    folders: list[Path] = field(default_factory=list)
+    archives: list[Path] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+    signed: Signatures = field(default_factory=dict)
+
+    def now(self, path: Path) -> Signatures:
+        """Return the archives as they are now, and those that have come to these folders, or above the path."""
+        came = (archive for folder in self.folders for archive in _archives_in(folder))
+        return signatures([*self.signed, *came, *(archive for archive, _ in archives_above(path))])
+
+
+def _at(path: Path, unseen: list[str] | None) -> list[RunDirectory]:
+    """Return the runs at a path, of one moment: what is packed while it is looked for is looked for again."""
+    before: Signatures | None = None
+    while True:
+        look = Look()
+        runs = list(_found(path, look))
+        now = look.now(path)
+        if now in (look.signed, before):
+            if unseen is not None:
+                unseen += look.unseen
+            return runs
+        before = now
+
+
+def _found(path: Path, look: Look) -> Iterator[RunDirectory]:
     """Yield the runs at a path: what is on the disk first, then what is packed below or above."""
     if path.suffix == ".zip" and path.is_file():
+        look.signed = signatures([path])
         yield from _packed(path, "", named=True)
         return
     if os.path.lexists(path / STATUS):
         yield RunDirectory(path, Folder(path))
         return
-    archives: list[Path] = []
-    yield from runs_below(path, archives, unseen)
-    for archive in sorted(archives, reverse=True):
-        yield from _packed(archive, "")
-    for archive, inside in archives_above(path):
+    yield from runs_below(path, look)
+    archives = [*((archive, "") for archive in sorted(look.archives, reverse=True)), *archives_above(path)]
+    look.signed = signatures(archive for archive, _ in archives)
+    for archive, inside in archives:
         yield from _packed(archive, inside)
 
 
@@ -105,49 +143,53 @@ def check_seen(folder: Path) -> None:
 
     Whoever writes there would take the runs in it for missing.
     """
-    unseen: list[str] = []
-    for _ in runs_below(folder, unseen=unseen):
-        pass
-    if unseen:
+    if unseen := _walked(folder).unseen:
         raise UserError(min(unseen))
 
 
 def archives_below(folder: Path) -> list[Path]:
     """Return the archives in a folder and its folders, sorted."""
-    archives: list[Path] = []
-    for _ in runs_below(folder, archives):
+    return sorted(_walked(folder).archives)
+
+
+def _walked(folder: Path) -> Look:
+    look = Look()
+    for _ in runs_below(folder, look):
         pass
-    return sorted(archives)
+    return look
 
 
-def runs_below(
-    folder: Path, archives: list[Path] | None = None, unseen: list[str] | None = None
-) -> Iterator[RunDirectory]:
+def runs_below(folder: Path, look: Look | None = None) -> Iterator[RunDirectory]:
     """Yield the run directories on the disk below a folder. Links are not followed.
 
     Args:
-        archives: collects those that are met.
-        unseen: collects a line on each folder that is not looked into.
+        look: collects what else is met.
     """
-    archives, unseen = [] if archives is None else archives, [] if unseen is None else unseen
-    left, looked, waiting = [folder], 0, Waiting()
+    look, left, waiting = look or Look(), [folder], Waiting()
     while left:
-        looked += 1
-        waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked:,}; name the one of your runs")
-        for entry in _entries(left.pop(), unseen):
+        look.folders.append(left.pop())
+        looked = f"{len(look.folders):,}"
+        waiting.at(f"looking for runs in {printable(folder)}, folders so far: {looked}; name the one of your runs")
+        for entry in _entries(look.folders[-1], look.unseen):
             if is_archive(entry.name) and not os.path.isdir(entry.path):
-                archives.append(Path(entry.path))
+                look.archives.append(Path(entry.path))
             elif ASIDE in entry.name or entry.name.startswith("."):
                 continue
             elif entry.is_symlink():
                 if not os.path.isfile(entry.path):
-                    unseen.append(f"{printable(entry.path)}: {LINK}")
+                    look.unseen.append(f"{printable(entry.path)}: {LINK}")
             elif entry.is_dir(follow_symlinks=False):
                 path = Path(entry.path)
                 if os.path.lexists(path / STATUS):
                     yield RunDirectory(path, Folder(path))
                 else:
                     left.append(path)
+
+
+def _archives_in(folder: Path) -> Iterator[Path]:
+    """Yield the parts of a folder's archive, none where it cannot be looked into."""
+    parts = (folder / archive_name(part) for part in count(1))
+    return takewhile(lambda part: os.path.lexists(part) and not os.path.isdir(part), parts)
 
 
 def _entries(folder: Path, unseen: list[str]) -> list[os.DirEntry[str]]:
@@ -169,6 +211,8 @@ def _packed(archive: Path, inside: str, named: bool = False) -> Iterator[RunDire
     root = archive.parent if is_archive(archive.name) else archive
     try:
         opened: Archive = open_archive(archive)
+    except FileNotFoundError:  # moved just now
+        return
     except UserError as error:
         if named or not isinstance(error, Foreign):
             yield RunDirectory(archive, Broken(error))

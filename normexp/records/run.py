@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from normexp.errors import UserError
 from normexp.records.fences import check_fence
 from normexp.records.files import (
     MOST_ROWS,
@@ -36,6 +37,7 @@ MOST_BYTES = 2**36  # of a file that is only hashed, and of a checkpoint
 OTHER_SUM = "it does not have the checksum of the finished run"
 
 Mappings = dict[str, Any]
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -56,23 +58,40 @@ class RunDirectory:
 
     @property
     def source(self) -> Source:
-        return self.given or source_of(self.path)
+        """Where its files are now: as given, unless they were packed, or moved, since."""
+        return source_of(self.path) if self.given is None or self.given.is_gone() else self.given
 
     @property
     def is_packed(self) -> bool:
-        return not isinstance(self.source, Folder)
+        return self.source.is_packed
 
     def has(self, name: str) -> bool:
-        return self.source.has(name)
+        return self._asked(lambda source: source.has(name))
 
     def names(self) -> list[str]:
         """Return the names of its files, sorted."""
-        return self.source.names()
+        return self._asked(lambda source: source.names())
 
     def read(self, name: str, most: int = MOST_ROWS) -> bytes:
         """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
-        data = self.source.read(name, most)
-        if _has_sum(name):
+        return self._asked(lambda source: self._read(source, name, most))
+
+    def _asked(self, ask: Callable[[Source], Answer]) -> Answer:
+        """Return what its files answer. Where they are packed while they do, they are asked again."""
+        while True:
+            source = self.source
+            try:
+                answer = ask(source)
+            except (FileNotFoundError, UserError):
+                if self.source == source:
+                    raise
+            else:
+                if self.source == source:
+                    return answer
+
+    def _read(self, source: Source, name: str, most: int) -> bytes:
+        data = source.read(name, most)
+        if _has_sum(name) and not source.is_packed:
             self._check_sum(name, data, self._known_sums if self.given else self._recorded_sums())
         return data
 
@@ -82,9 +101,10 @@ class RunDirectory:
     def first_line(self, name: str) -> str:
         """Return the beginning of a file up to its first line break; nothing where there is no file."""
         try:
-            return self.source.beginning(name, FIRST).partition(b"\n")[0].decode("utf-8", errors="replace")
+            beginning = self._asked(lambda source: source.beginning(name, FIRST))
         except FileNotFoundError:
             return ""
+        return beginning.partition(b"\n")[0].decode("utf-8", errors="replace")
 
     def rows(self, name: str, most: int = MOST_ROWS) -> list[dict[str, str]]:
         """Return the rows of a CSV file that end in a line break, as text; none where there is no file.
@@ -131,11 +151,14 @@ class RunDirectory:
     def write_environment(self, environment: Mappings) -> None:
         write_atomically(self.path / ENVIRONMENT, json.dumps(environment, indent=2) + "\n")
 
-    def check_sums(self, without: Iterable[str] = ()) -> None:
+    def check_sums(self, without: Collection[str] = ()) -> None:
         """Raise UserError for the first file that is not as it was when the run finished; older runs have no sums.
 
         A checkpoint may be gone: archives hold no weights, and what was unpacked from one is whole without them.
         """
+        self._asked(lambda _: self._check_sums(without))
+
+    def _check_sums(self, without: Collection[str]) -> None:
         for name, known in self._recorded_sums().items():
             if name in without:
                 continue
@@ -154,12 +177,15 @@ class RunDirectory:
         Args:
             weights: the checkpoint, too.
         """
+        return self._asked(lambda source: self._contents(source, weights))
+
+    def _contents(self, source: Source, weights: bool) -> dict[str, bytes]:
         while True:
-            before, names = self.read(STATUS), self.names()
+            status, names = self._read(source, STATUS, MOST_TEXT), source.names()
             kept = [name for name in names if weights or not name.startswith("checkpoint.")]
-            files = {name: self.read(name, _most(name)) for name in kept}
-            if files.get(STATUS) == before:
-                return files
+            files = {name: self._read(source, name, _most(name)) for name in kept if name != STATUS}
+            if self._read(source, STATUS, MOST_TEXT) == status:
+                return {STATUS: status, **files}
 
     def set_aside(self) -> Path | None:
         """Move a damaged run directory, which this process holds, out of the way; return where to.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from normexp.errors import UserError
-from normexp.records.archive import Archive, Foreign, open_archive
+from normexp.records.archive import Archive, Foreign, open_archive, signatures
 from normexp.records.files import MOST_TEXT, is_there, read_beginning, read_regular, reading
 from normexp.records.names import STATUS, archive_name
 
@@ -19,6 +19,12 @@ LEVELS = 6  # folders above a run in which its archive may lie: results/NAME/SCA
 
 class Source(Protocol):
     """The files of one run directory."""
+
+    @property
+    def is_packed(self) -> bool: ...
+
+    def is_gone(self) -> bool:
+        """Tell whether the run is no longer here: it may have been packed, or moved to another archive."""
 
     def read(self, name: str, most: int) -> bytes:
         """Return a file's content. Raises FileNotFoundError, or UserError where it is damaged or too large."""
@@ -37,6 +43,10 @@ class Folder:
     """A run directory on the disk."""
 
     path: Path
+    is_packed: ClassVar[bool] = False
+
+    def is_gone(self) -> bool:
+        return not self.has(STATUS)
 
     def read(self, name: str, most: int) -> bytes:
         return read_regular(self.path / name, most)
@@ -66,6 +76,15 @@ class Packed:
 
     archive: Archive
     folder: str
+    is_packed: ClassVar[bool] = True
+
+    def is_gone(self) -> bool:
+        try:
+            return f"{self.folder}/{STATUS}" not in open_archive(self.archive.path).members
+        except FileNotFoundError:
+            return True
+        except UserError:  # damaged by now: reading says so
+            return False
 
     def read(self, name: str, most: int) -> bytes:
         return self.archive.read(f"{self.folder}/{name}", most)
@@ -85,7 +104,11 @@ class Packed:
 class Broken:
     """An archive that cannot be read, in the place of the runs that it holds."""
 
-    error: UserError
+    error: UserError = field(compare=False)
+    is_packed: ClassVar[bool] = True
+
+    def is_gone(self) -> bool:
+        return False
 
     def read(self, name: str, most: int) -> bytes:
         raise self.error
@@ -101,20 +124,32 @@ class Broken:
 
 
 def source_of(path: Path) -> Source:
-    """Return the files of the run directory at `path`: the folder where it has a status, else an archive's, if any."""
+    """Return the files of the run directory at `path`: the folder where it has a status, else an archive's, if any.
+
+    Where an archive is written or moved while it is looked for, it is looked for again.
+    """
     folder = Folder(path)
-    if folder.has(STATUS):
-        return folder
+    while not folder.has(STATUS):
+        before = signatures(archive for archive, _ in archives_above(path))
+        if (packed := _packed(path)) is not None:
+            return packed
+        if before == signatures(archive for archive, _ in archives_above(path)):
+            break
+    return folder
+
+
+def _packed(path: Path) -> Packed | Broken | None:
+    """Return the files of a run directory in the nearest archive that has it; None where none has."""
     for archive, inside in archives_above(path):
         try:
             opened = open_archive(archive)
-        except Foreign:
+        except (FileNotFoundError, Foreign):
             continue
         except UserError as error:
             return Broken(error)
         if f"{inside}/{STATUS}" in opened.members:
             return Packed(opened, inside)
-    return folder
+    return None
 
 
 def archives_above(path: Path) -> Iterator[tuple[Path, str]]:

@@ -22,7 +22,7 @@ FILE = ".last-sweep.json"  # in the results folder; what looks for run directori
 
 @contextmanager
 def remembered(plan: Plan) -> Iterator[None]:
-    """Write which runs are the cells of a sweep, and what they are called; not if it cannot be started.
+    """Write which runs are the cells of a sweep, and what they are called; taken back if it cannot be started.
 
     While it lasts, `is_swept` is true.
     """
@@ -38,13 +38,21 @@ def remembered(plan: Plan) -> Iterator[None]:
         with in_use(path):
             yield
     except UserError:
-        if before is not None:
-            write_atomically(path, before)
-        else:
-            path.unlink(missing_ok=True)
-            with suppress(OSError):  # holds others
-                results.rmdir()
+        if content != before:
+            _take_back(path, content, before)
         raise
+
+
+def _take_back(path: Path, own: bytes, before: bytes | None) -> None:
+    """Put back what was there before; not where another sweep has written since, or works by the same cells."""
+    if not path.is_file() or path.read_bytes() != own or is_in_use(path):
+        return
+    if before is not None:
+        write_atomically(path, before)
+        return
+    path.unlink(missing_ok=True)
+    with suppress(OSError):  # holds others
+        path.parent.rmdir()
 
 
 def trial_at(folder: Path) -> tuple[int, int, int]:

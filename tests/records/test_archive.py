@@ -6,6 +6,7 @@ import random
 import shutil
 import subprocess
 import zipfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -198,6 +199,44 @@ def test_killed_while_runs_move_among_the_parts_of_an_arm_loses_nothing(experime
     for name in ("seed=-1", "seed=-2", "seed=-3"):  # before those that are packed
         make(experiment / "runs" / "batch" / name)
     assert_killed_packing_loses_nothing(experiment, tmp_path)
+
+
+def meanwhile(call: int, act: Callable[[], object], work: Callable[[], object]) -> tuple[object, int]:
+    """Act at one of the calls with which `work` looks at files; return what it returned, and how many calls it made."""
+    made, asleep = 0, False
+
+    def watched(real: Callable[..., object]) -> Callable[..., object]:
+        def watching(*args: object, **options: object) -> object:
+            nonlocal made, asleep
+            if not asleep:
+                asleep, made = True, made + 1
+                if made - 1 == call:
+                    act()
+                asleep = False
+            return real(*args, **options)
+
+        return watching
+
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("open", "scandir", "lstat"):
+            patched.setattr(os, name, watched(getattr(os, name)))
+        return work(), made
+
+
+@pytest.mark.parametrize("packed_before", [False, True])
+@pytest.mark.parametrize("growth", [0.5, pytest.param(0, marks=pytest.mark.slow)])
+def test_what_is_packed_while_it_is_read_is_read_whole(experiment, make, tmp_path, monkeypatch, packed_before, growth):
+    """Also where it moves from an archive of all to those of the arms: the reader loses none, whenever that is."""
+    if packed_before:
+        pack(experiment)
+        make(experiment / "runs" / "none" / "seed=3")
+        monkeypatch.setattr(packing, "LARGEST", (experiment / "records.zip").stat().st_size)
+    before, call, made = told(experiment), 0, 1
+    while call < made:
+        folder = shutil.copytree(experiment, tmp_path / f"read {call}")
+        found, made = meanwhile(call, partial(pack, folder), partial(told, folder))
+        assert found == before, call
+        call += 1 + int(growth * call)
 
 
 def test_what_a_killed_process_left_half_written_is_deleted(experiment):

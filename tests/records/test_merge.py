@@ -18,6 +18,7 @@ from normexp.records import CHECKPOINT, RunDirectory, find_runs, merging
 from normexp.records.locks import locked
 from normexp.records.merging import merge
 from normexp.records.packing import pack
+from normexp.records.sources import Folder
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -308,17 +309,17 @@ def test_the_folder_may_be_there_without_runs(machines, tmp_path):
 
 
 def test_a_run_that_ends_while_it_is_copied_is_copied_as_it_ended(machines, tmp_path, monkeypatch):
-    going_on, read = machines[0] / "runs" / "open", RunDirectory.read
+    going_on, read = machines[0] / "runs" / "open", Folder.read
     shutil.rmtree(machines[1] / "runs" / "open")
 
-    def reading(run: RunDirectory, name: str, *rest: int) -> bytes:
-        data = read(run, name, *rest)
-        if run.path == going_on and name == "metrics.csv" and b"\n9," not in data:
+    def reading(folder: Folder, name: str, most: int) -> bytes:
+        data = read(folder, name, most)
+        if folder.path == going_on and name == "metrics.csv" and b"\n9," not in data:
             (going_on / name).write_bytes(data + b"9,0.25\n")
             RunDirectory(going_on).finish("done", step=9, steps=9)
         return data
 
-    monkeypatch.setattr(RunDirectory, "read", reading)
+    monkeypatch.setattr(Folder, "read", reading)
     merge(*machines, tmp_path / "three", ())
     copy = RunDirectory(tmp_path / "three" / "runs" / "open")
     copy.check_sums()

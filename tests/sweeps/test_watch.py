@@ -7,6 +7,7 @@ import re
 import select
 import subprocess
 import sys
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tiny_sweeps import TINY
 
 from normexp.errors import UserError
 from normexp.records import RunDirectory, find_runs
-from normexp.sweeps.last import below, last_sweep, planned, remembered
+from normexp.sweeps.last import below, is_swept, last_sweep, planned, remembered
 from normexp.sweeps.look import BARS, WIDTH, curve, picture, spark, text
 from normexp.sweeps.plan import make_plan
 from normexp.sweeps.protocol import carry_out, end
@@ -146,6 +147,24 @@ def test_watch_follows_the_last_sweep_of_this_machine(results):
     assert re.search(r"last sweep: 3 runs: 1 done, 1 running, 1 waiting; 1 worker; 2 runs/h; about 48.0 min left", head)
     assert re.search(r"^  seed=1  step 4/10 at \S+ steps/s  since .*validation accuracy 40.00 %", row)
     assert not view.is_ended()
+
+
+@pytest.mark.parametrize("begins", ["before", "since", "since, with the same cells", "never"])
+def test_a_refused_sweep_takes_back_its_own_memory_alone(results, begins):
+    own = make_plan([*TINY, f"results_dir={results}", "seed=0,1"])
+    other = own if "same" in begins else make_plan([*TINY, f"results_dir={results}", "norm=layer"])
+    with ExitStack() as at_work:
+        if begins == "before":
+            at_work.enter_context(remembered(other))
+        with suppress(UserError), remembered(own):
+            if begins.startswith("since"):
+                at_work.enter_context(remembered(other))
+            raise UserError("refused")
+        if begins == "never":
+            assert not results.exists()
+        else:
+            assert list(planned(results)) == [cell.path for cell in other.cells]
+        assert is_swept(results) is begins.startswith("since")
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,7 @@ class Member(Trainer):
         self.accumulator.restore(losses, hits, self.components.batches.batch_size)
         self.recorder.timer = self.timer = Timer(seconds)
 
-    def window(self) -> None:
+    def end_if_diverged(self) -> None:
         """Find out whether the run goes on after what it has taken over."""
         self.ended = self._diverged()
 
@@ -221,7 +221,7 @@ class Stack:
     def _end_window(self) -> None:
         self._hold()
         for _, member in self.going:
-            member.window()
+            member.end_if_diverged()
         self._evaluate()
         for _, member in self.going:
             member.end_window()

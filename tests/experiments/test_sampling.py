@@ -143,7 +143,10 @@ REFUSED = {
     "no interval": (selecting(DATA, search={"optim.lr": "0.1"}), "'0.1' is no interval; for example"),
     "not sound": (selecting(DATA, search={"optim.lr": "interval(0,"}), "optim.lr"),
     "turned round": (selecting(DATA, search={"optim.lr": "interval(1,0)"}), "its ends are the wrong way round"),
-    "logarithm of 0": (selecting(DATA, search={"optim.lr": "tag(log,interval(0,1))"}), "a logarithm needs numbers above 0"),
+    "logarithm of 0": (
+        selecting(DATA, search={"optim.lr": "tag(log,interval(0,1))"}),
+        "a logarithm needs numbers above 0",
+    ),
     "not allowed": (selecting(DATA, search={"optim.lr": "interval(-1,1)"}), "optim.lr=-1"),
     "all numbers": (
         selecting(DATA, search={"batch_size": "interval(8,16)"}),
@@ -153,7 +156,10 @@ REFUSED = {
         selecting(DATA, search={"batch_size": "tag(log,interval(8,16))"}),
         "tag(log,interval(8,16)): must be whole numbers; did you mean tag(log,int(interval(8,16)))?",
     ),
-    "no whole number either": (selecting(DATA, search={"batch_size": "interval(0,16)"}), "batch_size=0.0: must be an integer"),
+    "no whole number either": (
+        selecting(DATA, search={"batch_size": "interval(0,16)"}),
+        "batch_size=0.0: must be an integer",
+    ),
     "a group": (selecting(DATA, search={"norm": "interval(0,1)"}), "norm has options, an interval is of numbers"),
     "both": (selecting(DATA, halving={"steps": [1, 2], "keep": [2]}), "give either halving or sampler"),
     "a scale's list": (

@@ -32,7 +32,7 @@ def add_report(verbs: Verbs[Parser]) -> None:
     command.add_argument(
         "--out", metavar="DIR", type=folder, help="write the figures alone, there: for a paper or a talk"
     )
-    _add_look(command)
+    _add_figure_options(command)
 
 
 def add_plot(verbs: Verbs[Parser]) -> None:
@@ -46,7 +46,7 @@ def add_plot(verbs: Verbs[Parser]) -> None:
     command.add_argument("--by", metavar="KEY,...", help="one line per value of these keys, instead of one per arm")
     command.add_argument("--out", metavar="DIR", type=folder, help="where to write; default: beside the runs")
     command.add_argument("--metric", metavar="NAME", help="a column of metrics.csv, for example test/accuracy")
-    _add_look(command)
+    _add_figure_options(command)
 
 
 def add_table(verbs: Verbs[Parser]) -> None:
@@ -84,7 +84,7 @@ def _add_paths(command: Parser) -> None:
     command.add_argument("--last-sweep", action="store_true", help="the runs of the last sweep alone")
 
 
-def _add_look(command: Parser) -> None:
+def _add_figure_options(command: Parser) -> None:
     command.add_argument(
         "--format", action="append", default=[], metavar="FORMAT", help="png, svg, pdf or several; default: png,svg"
     )

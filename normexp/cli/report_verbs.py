@@ -30,11 +30,11 @@ def report(arguments: argparse.Namespace) -> int:
         if folders := _folders(arguments.names):
             instead = shlex.join(["normexp", "plot", as_argument(folders[0]), "--out", as_argument(arguments.out)])
             raise UserError(f"report: --out is of experiments, and {folders[0]} is a folder; did you mean `{instead}`?")
-        return _print(figures_to(arguments.out, arguments.names, **_look(arguments)), show=False)
+        return _print(figures_to(arguments.out, arguments.names, **_figure_options(arguments)), show=False)
     return _print(_written(arguments.names), arguments.open)
 
 
-def _look(arguments: argparse.Namespace) -> dict[str, Any]:
+def _figure_options(arguments: argparse.Namespace) -> dict[str, Any]:
     """Return how figures are written."""
     return {"formats": arguments.format, "style": arguments.style, "width": arguments.width}
 
@@ -77,7 +77,7 @@ def plot(arguments: argparse.Namespace) -> int:
     from normexp.report.commands.runs import plot_command
 
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
-    for path in plot_command(paths, arguments.out, arguments.metric, **options, **_look(arguments)):
+    for path in plot_command(paths, arguments.out, arguments.metric, **options, **_figure_options(arguments)):
         print(path)
     return 0
 

@@ -85,6 +85,7 @@ class Figure(Drawing):
     """
 
     numbered: ClassVar[tuple[str, ...]] = ("x", "y")  # the axes that take limits and references
+    measured: ClassVar[bool] = False  # whether the names of what it shows are known only when it has been measured
     name: Annotated[Text, AfterValidator(_file_name)]
     title: str = ""
     caption: str = ""

@@ -167,6 +167,7 @@ class Heat(Figure):
 class Percentiles(Figure):
     """Percentiles of one layer's input over training, as probe=percentiles measured them, one seed."""
 
+    measured = True
     kind: Literal["percentiles"]
     layer: str
     seed: int | None = None
@@ -176,6 +177,7 @@ class Percentiles(Figure):
 class Multiples(Figure):
     """Small panels of what a probe measured, mean over seeds with band; a row of panels per statistic."""
 
+    measured = True
     kind: Literal["multiples"]
     statistic: Names
     layers: Names = ["all"]
@@ -195,6 +197,7 @@ class Lines(Figure):
         joined: whether a line goes through them; not between examples, which have no order.
     """
 
+    measured = True
     kind: Literal["lines"]
     table: str
     x: str
@@ -221,6 +224,7 @@ class Contour(Figure):
     """A surface z over x and y from a table that is a regular grid, a panel per arm, with a path on it."""
 
     numbered = ()
+    measured = True
     kind: Literal["contour"]
     table: str
     x: str

@@ -133,26 +133,22 @@ class SelectionAtScale(Strict):
     sampler: Sampler | None = None
     """One of Optuna's samplers in place of the full grid, where the space is none."""
 
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Fields that are given anew mean what they mean here."""
+        for name, field in SelectionAtScale.model_fields.items():
+            cls.model_fields[name].description = field.description
+
 
 class Selection(SelectionAtScale):
     """How hyperparameters are chosen for every arm, on the validation split."""
 
     search: Space = Field(min_length=1)
-    """Overrides to choose from: key -> values, every combination of which is tried; with `sampler` key -> interval,
-    `interval(0,0.99)`, `tag(log,interval(0.001,1))` or `int(interval(8,256))`."""
     seeds: Seeds
-    """Of the trials, none of them the grid's; three where the best two lie within noise: two standard errors of the
-    difference of two shares of the validation images, or with two seeds a paired 95 % interval that holds 0. The table
-    names the choices that had fewer."""
     ties: FurtherSeeds = Field(default_factory=list)
-    """Further seeds, none of them the grid's, for the best two combinations of a choice where these lie within noise;
-    of these two the better mean over all seeds is chosen. `[]` at a scale: none there."""
     metric: Text
-    """Of the validation split; the best mean over the seeds at the last evaluation is chosen."""
     common: Overrides = Field(default_factory=dict)
-    """Overrides of the trials only."""
     per: AxisNames = Field(default_factory=list)
-    """Axes of the grid at each of whose values it is chosen anew."""
 
     @model_validator(mode="after")
     def _space_is_of_one_kind(self) -> Selection:

@@ -10,8 +10,6 @@ from normexp.config.text import shown
 from normexp.errors import did_you_mean, nearest
 from normexp.experiments.figure import Figure
 
-MEASURED = ("lines", "contour", "percentiles", "multiples")  # what these show is known when it has been measured
-
 
 def check_labels(figure: Figure, index: int, arms: Sequence[str], grids: Sequence[Mapping[str, Sequence[Any]]]) -> None:
     """Raise PydanticCustomError for a label of what the figure does not show.
@@ -19,7 +17,7 @@ def check_labels(figure: Figure, index: int, arms: Sequence[str], grids: Sequenc
     Args:
         grids: of the experiment and of each scale.
     """
-    if getattr(figure, "kind", "") in MEASURED:
+    if figure.measured:
         return
     names = {*"xyz", *arms, *_of_figure(figure), *(name for grid in grids for name in _of_grid(grid))}
     for key in figure.labels:

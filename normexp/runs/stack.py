@@ -101,13 +101,13 @@ class Member(Trainer):
     measured: dict[str, float] = {}  # noqa: RUF012  replaced before every evaluation is recorded
     ended = False
 
-    def hold(self, step: int, losses: torch.Tensor, hits: torch.Tensor, seconds: float) -> None:
+    def hold(self, step: int, losses: torch.Tensor, num_correct: torch.Tensor, seconds: float) -> None:
         """Take over what was trained since the last evaluation."""
         self.position.step = step
-        self.accumulator.restore(losses, hits, self.components.batches.batch_size)
+        self.accumulator.restore(losses, num_correct, self.components.batches.batch_size)
         self.recorder.timer = self.timer = Timer(seconds)
 
-    def window(self) -> None:
+    def end_if_diverged(self) -> None:
         """Find out whether the run goes on after what it has taken over."""
         self.ended = self._diverged()
 
@@ -178,10 +178,10 @@ class Stack:
         self.stacked = Stacked([held.get(row) or self._stand_in() for row in range(size)])
         self.timer = Timer(first.timer.seconds * len(self.members))
         self.losses = torch.zeros(size, len(first.accumulator.losses), device=self.first.device)
-        self.hits = torch.zeros(size, device=self.first.device)
+        self.num_correct = torch.zeros(size, device=self.first.device)
         self.used = first.accumulator.steps
         for row, member in self.going:
-            self.losses[row], self.hits[row] = member.accumulator.losses, member.accumulator.num_correct
+            self.losses[row], self.num_correct[row] = member.accumulator.losses, member.accumulator.num_correct
 
     def _stand_in(self) -> Components:
         """Return what is trained in a row that is nobody's any more, with the rate that all updates are made with."""
@@ -198,7 +198,7 @@ class Stack:
         self.timer.start()
         for x, y in islice(self.stacked.batches(self.done), steps - self.done if self.going else 0):
             self.losses[:, self.used], correct = self.stacked.step(x, y, self.done)
-            self.hits += correct
+            self.num_correct += correct
             self.done, self.used = self.done + 1, self.used + 1
             if time.monotonic() >= poll:
                 poll = time.monotonic() + POLL_INTERVAL
@@ -221,17 +221,17 @@ class Stack:
     def _end_window(self) -> None:
         self._hold()
         for _, member in self.going:
-            member.window()
+            member.end_if_diverged()
         self._evaluate()
         for _, member in self.going:
             member.end_window()
-        self.hits.zero_()
+        self.num_correct.zero_()
         self.used = 0
 
     def _hold(self) -> None:
         seconds = self.timer.seconds / len(self.members)
         for row, member in self.going:
-            member.hold(self.done, self.losses[row, : self.used], self.hits[row], seconds)
+            member.hold(self.done, self.losses[row, : self.used], self.num_correct[row], seconds)
 
     def _evaluate(self) -> None:
         """Measure all members at once; what a scheme wants from training inputs it gets from each network."""

@@ -14,6 +14,7 @@ from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.probes.scale_free import check_scale_free
 from normexp.seeding import generator
+from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
 from normexp.training.build import build_norm
@@ -120,7 +121,7 @@ class DecayRate(Study):
         for step in range(self.updates + 1):
             chosen = torch.randint(self.examples, (self.batch,), generator=order)
             loss = F.cross_entropy(model(x[chosen]), y[chosen])
-            yield float(loss.detach()), math.hypot(*(float(w.detach().norm()) for w in weights))
+            yield float(loss.detach()), length_together(w.detach() for w in weights)
             if way == "rate":
                 optimizer.param_groups[0]["lr"] = self.lr * self.root ** (-2 * step - 1)
             descend(optimizer, loss)

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.training.build import build_norm
 from normexp.training.fit import descend
@@ -94,12 +95,12 @@ class DeepLinear(Study):
     def _landscape(
         self, net: nn.Sequential, here: Weights, gradient: Weights, x: Tensor, y: Tensor
     ) -> dict[str, float]:
-        length, losses, changes = length_of(gradient), [], []
+        length, losses, changes = length_together(gradient.values()), [], []
         for times in STEPS:
             loss, there = at(net, step_along(here, gradient, times * self.lr), x, y)
             losses.append(loss)
             changed = {name: there[name] - each for name, each in gradient.items()}
-            changes.append(length_of(changed) / (times * self.lr * length))
+            changes.append(length_together(changed.values()) / (times * self.lr * length))
         return {"range": max(losses) / min(losses), "smoothness": max(changes)}
 
 
@@ -117,11 +118,6 @@ def at(net: nn.Module, weights: Weights, x: Tensor, y: Tensor) -> tuple[float, W
 
 def step_along(weights: Weights, gradient: Weights, rate: float) -> Weights:
     return {name: each - rate * gradient[name] for name, each in weights.items()}
-
-
-def length_of(weights: Weights) -> float:
-    """Return the length of all tensors together."""
-    return math.hypot(*(float(each.norm()) for each in weights.values()))
 
 
 def identity(net: nn.Sequential, x: Tensor, y: Tensor) -> dict[str, float]:

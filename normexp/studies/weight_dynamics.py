@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from normexp.probes.layers import Weight, free_weights
 from normexp.probes.update_angle import cosine
+from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.training.components import Components
 from normexp.training.fit import after_update, fit
@@ -110,7 +111,7 @@ def copied(components: Components) -> Weights:
 def gradient_norm(components: Components) -> float:
     """Return the norm of the last step's gradient with respect to these weights."""
     gradients = (weight.value.grad for weight in looked_at(components).values())
-    return math.hypot(*(float(each.norm()) for each in gradients if each is not None))
+    return length_together(each for each in gradients if each is not None)
 
 
 def deviations(before: Weights, stepped: Weights, after: Weights) -> dict[str, float]:

@@ -1,6 +1,7 @@
-"""The training loop, the only one: runs, estimates, studies and the bench draw their updates from `fit`.
+"""The loop of one training: runs, estimates, studies and the bench draw their updates from `fit`.
 
-A study that follows a net of its own from update to update makes each with `descend`.
+Runs that are stacked draw theirs from `normexp.training.stacked`, many at once. A study that follows a net of its own
+from update to update makes each with `descend`.
 """
 
 from __future__ import annotations

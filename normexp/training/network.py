@@ -1,4 +1,4 @@
-"""A network of the user's own: one that takes the scheme, or any torch module, which is converted."""
+"""The network that a configuration names: ours or the user's own takes the scheme; any other module is converted."""
 
 from __future__ import annotations
 

@@ -62,15 +62,15 @@ class Stacked:
         self.gradient = self._gradient if first.compiled is None else compile_fullgraph(self._gradient)
 
     def step(self, x: Tensor, y: Tensor, done: int) -> tuple[Tensor, Tensor]:
-        """Do update `done` of every run on x: (K, N, *) and y: (K, N, *); return losses and hits, (K,) each."""
+        """Do update `done` of every run on x: (K, N, *) and y: (K, N, *); return losses and num_correct, (K,) each."""
         set_hyperparameters(self.optimizer, self.leader.schedule(done))
         for parameter in self.parameters.values():
             parameter.grad = None
-        losses, hits = self.gradient(x, y)
+        losses, num_correct = self.gradient(x, y)
         before = [] if self.shares is None else [parameter.detach().clone() for parameter in self.parameters.values()]
         self._update()
         self._scale_updates(before)
-        return losses, hits
+        return losses, num_correct
 
     @torch.no_grad()
     def _scale_updates(self, before: Sequence[Tensor]) -> None:
@@ -81,17 +81,17 @@ class Stacked:
             parameter.copy_(torch.lerp(old, parameter, share))
 
     def _gradient(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-        losses, hits = self._outcomes(x, y, "mean")
+        losses, num_correct = self._outcomes(x, y, "mean")
         losses.sum().backward()  # the runs share nothing: each gets the gradient of its own loss
-        return losses.detach(), hits.detach()
+        return losses.detach(), num_correct.detach()
 
     def _outcomes(self, x: Tensor, y: Tensor, reduction: str, shared: bool = False) -> tuple[Tensor, Tensor]:
-        """Return losses and hits, (K,) each; x and y are those of all runs where they are shared."""
+        """Return losses and num_correct, (K,) each; x and y are those of all runs where they are shared."""
         outputs, count = self._outputs(x, shared), len(self.runs)
         y = y.expand(count, *y.shape) if shared else y
-        losses, hits = self.runs[0].task.of_each(outputs.flatten(0, 1), y.flatten(0, 1))
+        losses, num_correct = self.runs[0].task.of_each(outputs.flatten(0, 1), y.flatten(0, 1))
         losses = losses.view(count, -1)
-        return losses.mean(1) if reduction == "mean" else losses.sum(1), hits.view(count, -1).sum(1)
+        return losses.mean(1) if reduction == "mean" else losses.sum(1), num_correct.view(count, -1).sum(1)
 
     def _outputs(self, x: Tensor, shared: bool) -> Tensor:
         if self.chain is not None:
@@ -123,10 +123,10 @@ class Stacked:
         self.model.eval()
         found = [self._outcomes(x, y, "sum", shared) for x, y, shared in _evaluated(examples)]
         self.model.train()
-        losses, hits = (torch.stack(each).sum(0) for each in zip(*found, strict=True))
+        losses, num_correct = (torch.stack(each).sum(0) for each in zip(*found, strict=True))
         count = len(examples[0])
-        outcomes = zip(self.runs, losses.tolist(), hits.tolist(), strict=True)  # data may have units of their own
-        return [run.task.metrics(loss / count, correct / count) for run, loss, correct in outcomes]
+        outcomes = zip(self.runs, losses.tolist(), num_correct.tolist(), strict=True)
+        return [run.task.metrics(loss / count, correct / count) for run, loss, correct in outcomes]  # in its own units
 
     def part_optimizers(self) -> None:
         """Give every run's own optimizer its part of what the stacked one remembers, as a checkpoint wants it."""

@@ -3,13 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from sound_experiment import HEAD
+
 SOUND: dict[str, Any] = {
-    "paper": "A paper",
-    "item": "Table 1",
-    "title": "A title",
-    "about": "A set-up.",
-    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
-    "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
+    **HEAD,
     "grid": {"seed": [0, 1], "batch_size": [8, 16]},
     "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
     "scales": {"smoke": None, "cpu": {"common": {"threads": 1}, "grid": {"seed": [0]}, "underpowered": "a test"}},

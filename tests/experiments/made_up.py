@@ -6,6 +6,7 @@ from typing import Any
 
 from one_line import one_line_error
 from parsed import parse
+from sound_experiment import HEAD
 
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Selection
@@ -13,11 +14,7 @@ from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.trials import combinations, points
 
 MADE_UP: dict[str, Any] = {
-    "paper": "A paper",
-    "item": "Table 1",
-    "title": "A title",
-    "about": "A set-up.",
-    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
+    **HEAD,
     "arms": {"none": {"norm": "none"}, "batch": {"norm": "batch"}},
     "grid": {"batch_size": [128, 8], "seed": [0, 1]},
     "select": {"search": {"optim.lr": [0.1, 0.5]}, "seeds": [100], "metric": "validation/accuracy"},
@@ -44,6 +41,11 @@ def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, s
         (cell.path / "status.json").write_text(json.dumps({"status": "diverged" if score == "diverged" else "done"}))
         last = "nan" if score == "diverged" else score
         (cell.path / "metrics.csv").write_text(f"step,validation/accuracy\n{cell.config['steps']},{last}\n")
+
+
+def selecting(data: dict[str, Any], **select: Any) -> dict[str, Any]:
+    """Return an experiment that chooses hyperparameters in another way."""
+    return {**data, "select": {**data["select"], **select}}
 
 
 def assert_unsound(data: dict[str, Any], message: str) -> None:

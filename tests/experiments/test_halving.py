@@ -1,12 +1,11 @@
 """Successive halving: who survives which rung, by made-up records; that all is recorded, resumed, and costs less."""
 
-import copy
 from typing import Any
 
 import pytest
 import yaml
 from in_process import InProcess
-from made_up import MADE_UP, assert_unsound, finish
+from made_up import MADE_UP, assert_unsound, finish, selecting
 from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
@@ -28,10 +27,8 @@ DATA: dict[str, Any] = {
 }  # fmt: skip
 
 
-def changed(**halving: list[int]) -> dict[str, Any]:
-    data = copy.deepcopy(DATA)
-    data["select"]["halving"] |= halving
-    return data
+def halved(**halving: list[int]) -> dict[str, Any]:
+    return selecting(DATA, halving={**DATA["select"]["halving"], **halving})
 
 
 @pytest.fixture
@@ -82,11 +79,11 @@ def test_the_cost_is_a_share_of_the_grid(experiment):
 
 
 MISTAKES = {
-    "not growing": (changed(steps=[4, 2, 8]), "each rung has more steps than the one before"),
-    "not narrowing": (changed(keep=[2, 4]), "each rung keeps fewer than the one before"),
-    "one number too many": (changed(keep=[4, 3, 2]), "wants a number for each rung after the first, 2"),
-    "one survivor": (changed(keep=[4, 1]), "select.halving.keep[1]"),
-    "all survive": (changed(keep=[7, 2]), "keeps 7 of 7 combinations"),
+    "not growing": (halved(steps=[4, 2, 8]), "each rung has more steps than the one before"),
+    "not narrowing": (halved(keep=[2, 4]), "each rung keeps fewer than the one before"),
+    "one number too many": (halved(keep=[4, 3, 2]), "wants a number for each rung after the first, 2"),
+    "one survivor": (halved(keep=[4, 1]), "select.halving.keep[1]"),
+    "all survive": (halved(keep=[7, 2]), "keeps 7 of 7 combinations"),
 }
 
 
@@ -97,7 +94,7 @@ def test_a_halving_that_cannot_be_meant_is_one_line(data, message):
 
 def test_halving_is_frozen(experiment, tmp_path):
     freeze(experiment, tmp_path)
-    (change,) = changes_since_frozen(parse("x", "cpu", changed(keep=[3, 2])), tmp_path)
+    (change,) = changes_since_frozen(parse("x", "cpu", halved(keep=[3, 2])), tmp_path)
     assert str(change).startswith("halving was changed after the freeze, before the first run: keep: [4, 2] before")
     assert str(change).endswith("keep: [3, 2] now")
 

@@ -1,6 +1,5 @@
 """`select.sampler`: Optuna's trials in an experiment, recorded, and the same ones wherever the command was stopped."""
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
@@ -8,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from in_process import InProcess
-from made_up import MADE_UP, assert_unsound
+from made_up import MADE_UP, assert_unsound, selecting
 from parsed import parse
 
 from normexp.experiments import reproduce as reproducing
@@ -32,12 +31,6 @@ DATA: dict[str, Any] = {
 
 class Killed(BaseException):
     """Nobody catches it."""
-
-
-def changed(**select: Any) -> dict[str, Any]:
-    data = copy.deepcopy(DATA)
-    data["select"] |= select
-    return data
 
 
 @pytest.fixture
@@ -114,7 +107,7 @@ def scores(journal: Path) -> list[float]:
 def test_the_seed_decides_and_every_choice_has_its_own_study(reproduce, tmp_path):
     arms = {"none": {"norm": "none"}, "rms": {"norm": "rms", "model.normalize_output": True}}
     for seed in (0, 1):
-        data = changed(sampler={"name": "random", "trials": 2, "seed": seed}) | {"arms": arms}
+        data = selecting(DATA, sampler={"name": "random", "trials": 2, "seed": seed}) | {"arms": arms}
         assert reproduce(f"{seed}", data=data)[0] == 0
     tried = [record(tmp_path / folder)["tried"] for folder in "01"]
     assert tried[0]["none"][0]["values"] != tried[1]["none"][0]["values"]
@@ -123,7 +116,7 @@ def test_the_seed_decides_and_every_choice_has_its_own_study(reproduce, tmp_path
 
 
 def test_a_record_outside_the_interval_is_refused(reproduce, tmp_path):
-    data = changed(sampler={"name": "random", "trials": 2})
+    data = selecting(DATA, sampler={"name": "random", "trials": 2})
     reproduce("r", data=data)
     path = tmp_path / "r" / "own" / "cpu" / "chosen.json"
     path.write_text(path.read_text().replace('"optim.lr": 0.', '"optim.lr": 10.'))
@@ -134,7 +127,7 @@ def test_a_record_outside_the_interval_is_refused(reproduce, tmp_path):
 
 def test_the_sampler_and_its_space_are_frozen(tmp_path):
     freeze(parse("x", "cpu", DATA), tmp_path)
-    now = changed(search={"optim.lr": "interval(0.01,1)"}, sampler={"name": "tpe", "trials": 13})
+    now = selecting(DATA, search={"optim.lr": "interval(0.01,1)"}, sampler={"name": "tpe", "trials": 13})
     found = [str(change) for change in changes_since_frozen(parse("x", "cpu", now), tmp_path)]
     assert found == [
         "sampler was changed after the freeze, before the first run: trials: 12 before, trials: 13 now",
@@ -143,26 +136,32 @@ def test_the_sampler_and_its_space_are_frozen(tmp_path):
 
 
 REFUSED = {
-    "a sampler": (changed(sampler={"name": "tpo"}), "did you mean tpe"),
-    "one trial": (changed(sampler={"trials": 1}), "select.sampler.trials"),
-    "a list": (changed(search={"optim.lr": [0.1, 0.5]}), "[0.1, 0.5] is a list; `sampler` draws"),
-    "no sampler": (changed(sampler=None), "is an interval; give `sampler` with it, or a list of values"),
-    "no interval": (changed(search={"optim.lr": "0.1"}), "'0.1' is no interval; for example"),
-    "not sound": (changed(search={"optim.lr": "interval(0,"}), "optim.lr"),
-    "turned round": (changed(search={"optim.lr": "interval(1,0)"}), "its ends are the wrong way round"),
-    "logarithm of 0": (changed(search={"optim.lr": "tag(log,interval(0,1))"}), "a logarithm needs numbers above 0"),
-    "not allowed": (changed(search={"optim.lr": "interval(-1,1)"}), "optim.lr=-1"),
+    "a sampler": (selecting(DATA, sampler={"name": "tpo"}), "did you mean tpe"),
+    "one trial": (selecting(DATA, sampler={"trials": 1}), "select.sampler.trials"),
+    "a list": (selecting(DATA, search={"optim.lr": [0.1, 0.5]}), "[0.1, 0.5] is a list; `sampler` draws"),
+    "no sampler": (selecting(DATA, sampler=None), "is an interval; give `sampler` with it, or a list of values"),
+    "no interval": (selecting(DATA, search={"optim.lr": "0.1"}), "'0.1' is no interval; for example"),
+    "not sound": (selecting(DATA, search={"optim.lr": "interval(0,"}), "optim.lr"),
+    "turned round": (selecting(DATA, search={"optim.lr": "interval(1,0)"}), "its ends are the wrong way round"),
+    "logarithm of 0": (
+        selecting(DATA, search={"optim.lr": "tag(log,interval(0,1))"}),
+        "a logarithm needs numbers above 0",
+    ),
+    "not allowed": (selecting(DATA, search={"optim.lr": "interval(-1,1)"}), "optim.lr=-1"),
     "all numbers": (
-        changed(search={"batch_size": "interval(8,16)"}),
+        selecting(DATA, search={"batch_size": "interval(8,16)"}),
         "select.search.batch_size: interval(8,16): must be whole numbers; did you mean int(interval(8,16))?",
     ),
     "all numbers by their logarithms": (
-        changed(search={"batch_size": "tag(log,interval(8,16))"}),
+        selecting(DATA, search={"batch_size": "tag(log,interval(8,16))"}),
         "tag(log,interval(8,16)): must be whole numbers; did you mean tag(log,int(interval(8,16)))?",
     ),
-    "no whole number either": (changed(search={"batch_size": "interval(0,16)"}), "batch_size=0.0: must be an integer"),
-    "a group": (changed(search={"norm": "interval(0,1)"}), "norm has options, an interval is of numbers"),
-    "both": (changed(halving={"steps": [1, 2], "keep": [2]}), "give either halving or sampler"),
+    "no whole number either": (
+        selecting(DATA, search={"batch_size": "interval(0,16)"}),
+        "batch_size=0.0: must be an integer",
+    ),
+    "a group": (selecting(DATA, search={"norm": "interval(0,1)"}), "norm has options, an interval is of numbers"),
+    "both": (selecting(DATA, halving={"steps": [1, 2], "keep": [2]}), "give either halving or sampler"),
     "a scale's list": (
         {**DATA, "scales": {"cpu": {"select": {"search": {"optim.lr": [0.1]}}}}},
         "scales.cpu.select.search.optim.lr: [0.1] is a list",

@@ -1,6 +1,5 @@
 """`select.ties`: further seeds for the best two of a choice, where these lie within noise, and for nothing else."""
 
-import copy
 import csv
 import json
 import shutil
@@ -11,7 +10,7 @@ import pytest
 import yaml
 from in_process import InProcess
 from killed import KILLED, command, run_until
-from made_up import MADE_UP, assert_unsound, finish, planned
+from made_up import MADE_UP, assert_unsound, finish, planned, selecting
 from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
@@ -32,12 +31,6 @@ DATA: dict[str, Any] = {
 TIED = {0.1: "0.90", 0.2: "0.91", 0.5: "0.89"}  # the standard error of a difference is 3 points
 APART = {0.1: "0.5", 0.2: "0.91", 0.5: "0.4"}
 HALVED = {"search": {"optim.lr": [0.1, 0.2, 0.5]}, "halving": {"steps": [2, 8], "keep": [2]}}
-
-
-def changed(**select: Any) -> dict[str, Any]:
-    data = copy.deepcopy(DATA)
-    data["select"] |= select
-    return data
 
 
 @pytest.fixture
@@ -117,7 +110,7 @@ def test_without_a_tie_nothing_is_trained_and_nothing_recorded(experiment, resul
     assert planned(experiment, results, 1) == []
     write_choice(experiment, results, ["none"])
     with_ties = choice_path(experiment, results).read_bytes()
-    write_choice(parse("x", "cpu", changed(ties=[])), results, ["none"])
+    write_choice(parse("x", "cpu", selecting(DATA, ties=[])), results, ["none"])
     assert choice_path(experiment, results).read_bytes() == with_ties
 
 
@@ -129,7 +122,7 @@ def test_only_the_choice_whose_best_two_lie_within_noise_costs_more(experiment, 
 
 def test_of_two_that_are_second_the_one_that_would_train_on_is_compared(results):
     """Their means are the same, .805: the one scatters, so that only it lies within noise of the best."""
-    experiment = parse("x", "cpu", changed(seeds=[98, 99, 100]))
+    experiment = parse("x", "cpu", selecting(DATA, seeds=[98, 99, 100]))
     seeds = experiment.select.seeds
     scores = {0.1: ("0.90", "0.905", "0.91"), 0.2: ("0.80", "0.805", "0.81"), 0.5: ("0.70", "0.805", "0.91")}
     finish(experiment, results, 0, {(rate, seed): own for rate, each in scores.items()
@@ -138,7 +131,7 @@ def test_of_two_that_are_second_the_one_that_would_train_on_is_compared(results)
 
 
 def test_a_single_further_seed_that_does_not_tell_leaves_the_choice_marked(results):
-    experiment = parse("x", "cpu", changed(ties=[101]))
+    experiment = parse("x", "cpu", selecting(DATA, ties=[101]))
     finish(experiment, results, 0, TIED)
     finish(experiment, results, 1, {0.1: "0.92", 0.2: "0.90"})
     write_choice(experiment, results, ["none"])
@@ -148,14 +141,14 @@ def test_a_single_further_seed_that_does_not_tell_leaves_the_choice_marked(resul
 
 @pytest.mark.parametrize(("scores", "tied"), [({0.1: "0.905", 0.2: "0.915", 0.5: "0.1"}, False), (TIED, True)])
 def test_with_several_seeds_noise_is_that_of_the_paired_difference(results, scores, tied):
-    experiment = parse("x", "cpu", changed(seeds=[98, 99, 100]))
+    experiment = parse("x", "cpu", selecting(DATA, seeds=[98, 99, 100]))
     spread = {(0.1, 98): "0.93", (0.2, 98): "0.90"} if tied else {(0.1, 98): "0.904", (0.2, 98): "0.913"}
     finish(experiment, results, 0, {**scores, **spread})
     assert bool(planned(experiment, results, 1)) is tied
 
 
 def test_after_a_halving_the_last_rung_decides_who_is_tied(results):
-    experiment = parse("x", "cpu", changed(**HALVED))
+    experiment = parse("x", "cpu", selecting(DATA, **HALVED))
     finish(experiment, results, 0, {0.1: "0.3", 0.2: "0.3", 0.5: "0.9"})
     assert len(planned(experiment, results, 1)) == 2
     finish(experiment, results, 1, {0.1: "0.90", 0.5: "0.91"})
@@ -187,7 +180,7 @@ def test_a_record_with_fewer_scores_than_seeds_is_damaged(experiment, results):
 def own(tmp_path: Path) -> Path:
     """An experiment, two rates of which score nearly the same on 180 images; a third learns nothing."""
     path = tmp_path / "own.yaml"
-    data = changed(search={"optim.lr": [0.1, 0.11, 1e-9]}) | {"arms": {"none": {"norm": "none"}}}
+    data = selecting(DATA, search={"optim.lr": [0.1, 0.11, 1e-9]}) | {"arms": {"none": {"norm": "none"}}}
     path.write_text(yaml.safe_dump(data, sort_keys=False))
     return path
 
@@ -257,7 +250,7 @@ def test_ties_declared_after_the_runs_cost_only_these(cli, own, monkeypatch):
 
 
 def test_a_record_from_before_there_were_ties_is_not_changed_by_them(experiment, tmp_path):
-    usual = parse("x", "cpu", changed(ties=[]))
+    usual = parse("x", "cpu", selecting(DATA, ties=[]))
     path = freeze(usual, tmp_path)
     assert path == frozen_path(usual, tmp_path)
     declared = json.loads(path.read_text())["declared"]
@@ -276,17 +269,17 @@ def test_a_scale_has_ties_of_its_own_or_none():
 
 
 MISTAKES = {
-    "of the seeds": (changed(ties=[101, 100]), "select.ties: 100 is one of the seeds of every trial, too"),
-    "of the grid": (changed(ties=[101, 1]), "select.ties: 1 is a seed of the grid, too; choose with others"),
-    "twice": (changed(ties=[101, 101]), "select.ties: [101, 101]: a seed stands there twice"),
-    "no list": (changed(ties=101), "select.ties: 101 is not a list"),
-    "no seed": (changed(ties=[-1]), "seed=-1"),
-    "misspelt": (changed(tie=[101]), "did you mean ties?"),
+    "of the seeds": (selecting(DATA, ties=[101, 100]), "select.ties: 100 is one of the seeds of every trial, too"),
+    "of the grid": (selecting(DATA, ties=[101, 1]), "select.ties: 1 is a seed of the grid, too; choose with others"),
+    "twice": (selecting(DATA, ties=[101, 101]), "select.ties: [101, 101]: a seed stands there twice"),
+    "no list": (selecting(DATA, ties=101), "select.ties: 101 is not a list"),
+    "no seed": (selecting(DATA, ties=[-1]), "seed=-1"),
+    "misspelt": (selecting(DATA, tie=[101]), "did you mean ties?"),
     "with a sampler": (
-        changed(search={"optim.lr": "interval(0.1,1)"}, sampler={"name": "random", "trials": 3}),
+        selecting(DATA, search={"optim.lr": "interval(0.1,1)"}, sampler={"name": "random", "trials": 3}),
         "select.ties: give either sampler or ties",
     ),
-    "by the loss of one seed": (changed(metric="validation/loss"), "one seed does not say what is noise"),
+    "by the loss of one seed": (selecting(DATA, metric="validation/loss"), "one seed does not say what is noise"),
     "of a share of images": (
         {**DATA, "common": {**DATA["common"], "dataset.validation": 0.1}},
         "an accuracy with a number of images as dataset.validation",
@@ -304,4 +297,4 @@ def test_ties_that_cannot_be_meant_are_one_line(data, message):
 
 
 def test_two_seeds_say_what_is_noise_in_a_loss():
-    assert parse("x", "cpu", changed(metric="validation/loss", seeds=[99, 100])).select is not None
+    assert parse("x", "cpu", selecting(DATA, metric="validation/loss", seeds=[99, 100])).select is not None

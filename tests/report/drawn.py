@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from parsed import parse
 from pydantic import TypeAdapter
+from sound_experiment import HEAD
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.figure_kinds import FigureSpec
@@ -24,12 +25,7 @@ from normexp.report.figures.picture import draw
 from normexp.report.frames.measured import Measured, read_measured
 
 BASE: dict[str, Any] = {
-    "paper": "A paper",
-    "item": "Figure 1",
-    "title": "A title",
-    "about": "A set-up.",
-    "common": {"dataset": "digits", "model": "mlp", "steps": 5},
-    "arms": {"Plain": {"norm": "none"}, "With BN": {"norm": "batch"}},
+    **HEAD,
     "grid": {"seed": [0, 1, 2]},
     "scales": {"smoke": None, "cpu": None, "paper": None},
     "table": {"metric": "test/accuracy"},

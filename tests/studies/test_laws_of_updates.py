@@ -1,6 +1,7 @@
 """The noise of updates, and how far weights go."""
 
 import math
+import re
 import weakref
 
 import numpy as np
@@ -51,11 +52,6 @@ def test_the_variance_of_one_gradient_after_the_other_has_the_bits_of_all_at_onc
     assert max(kept) <= 1
 
 
-def test_update_noise_wants_growing_batches():
-    with pytest.raises(UserError, match=r"study\.batches=\[64, 32\]: must grow"):
-        measured("study=update_noise", "study.batches=[64,32]")
-
-
 SMALL_DISTANCE = ("study=weight_distance", "dataset.validation=0", "model=mlp", "model.widths=[16]", "optim.lr=0.02",
                   "batch_size=64", "study.reference=16", "steps=64", "study.first=4")  # fmt: skip
 
@@ -92,11 +88,20 @@ def test_a_walk_without_barriers_leaves_the_logarithm(power, is_logarithm):
     assert (misfits(walk, asked) < 1) == is_logarithm
 
 
-def test_a_line_needs_four_distances():
-    with pytest.raises(UserError, match=r"steps=16: needs at least 32, since the law is asked of 4 distances"):
-        measured(*SMALL_DISTANCE, "steps=16")
+REFUSED = {
+    "batches that do not grow": (["study=update_noise", "study.batches=[64,32]"], "study.batches=[64, 32]: must grow"),
+    "three distances": (
+        [*SMALL_DISTANCE, "steps=16"],
+        "steps=16: needs at least 32, since the law is asked of 4 distances",
+    ),
+    "a batch larger than the examples": (
+        ["study=largest_rate", "study.batch=65"],
+        "study.batch=65: there are study.examples=64",
+    ),
+}
 
 
-def test_a_batch_larger_than_the_examples_is_refused():
-    with pytest.raises(UserError, match=r"study\.batch=65: there are study\.examples=64"):
-        measured("study=largest_rate", "study.batch=65")
+@pytest.mark.parametrize(("words", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_a_law_cannot_be_asked_of_is_refused(words, message):
+    with pytest.raises(UserError, match=re.escape(message)):
+        measured(*words)

@@ -343,12 +343,13 @@ def test_estimate_counts_what_is_begun():
 @pytest.mark.parametrize("cluster", ["debug", pytest.param("local", marks=pytest.mark.slow)])
 def test_workers_through_submitit(results, monkeypatch, cluster):
     """The engine `debug` calls the job here, where its command line is one of this process."""
+    monkeypatch.setattr(slurm, "ENGINE", cluster)
     if cluster == "debug":
         monkeypatch.setattr(slurm.WorkerJob, "__call__", lambda job: main(job.command[job.command.index("worker") :]))
         monkeypatch.setattr("normexp.sweeps.serve.Worker", InProcess)
     pytest.importorskip("submitit", reason="submitit is not installed (pip install 'normexp[slurm]')")
     sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0,1"]).cells, results, Pace(0.2, 2.0))
-    (job,) = slurm.submit(sweep, checked("slurm", {"workers": 1}), cluster=cluster)
+    (job,) = slurm.submit(sweep, checked("slurm", {"workers": 1}))
     assert job.result() == 0, job.stderr()
     view = SweepView(sweep)
     view.snapshot()
@@ -362,10 +363,11 @@ def array(request, monkeypatch) -> None:
     real = slurm.submit
 
     def submit_here(sweep, settings):
-        jobs = real(sweep, settings, cluster=request.param)
+        jobs = real(sweep, settings)
         assert [job.result() for job in jobs] == [0] * settings["workers"]
         return jobs
 
+    monkeypatch.setattr(slurm, "ENGINE", request.param)
     monkeypatch.setattr(slurm, "submit", submit_here)
     monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
 

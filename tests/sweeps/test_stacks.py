@@ -401,18 +401,16 @@ def test_a_cell_that_was_begun_alone_goes_on_alone(sweep):
     assert sorted(run.environment.get("stacked", 1) for run in runs.values()) == [1, 3, 3, 3]
 
 
-def test_many_cells_make_stacks_for_every_worker(sweep):
-    status, stderr, runs = sweep("many", "stack=true", "jobs=2", "seed=range(3)", "steps=2", "optim.lr=0.05,0.01")
+@pytest.mark.parametrize(
+    ("grid", "cells"),
+    [pytest.param(["seed=range(3)", "optim.lr=0.05,0.01"], 6, id="many cells"),
+     pytest.param(["seed=range(4)", "norm=batch,layer"], 16, id="arms")],
+)  # fmt: skip
+def test_there_is_a_stack_for_every_worker(sweep, grid, cells):
+    status, stderr, runs = sweep("many", "stack=true", "jobs=2", "steps=2", *grid)
     assert status == 0
-    assert "6 of 6 runs are trained in 2 stacks" in stderr
-    assert {run.environment["stacked"] for run in runs.values()} == {3}
-
-
-def test_arms_are_stacks_where_there_is_one_for_every_worker(sweep):
-    status, stderr, runs = sweep("arms", "norm=batch,layer", "stack=true", "jobs=2", "seed=range(4)", "steps=2")
-    assert status == 0
-    assert "16 of 16 runs are trained in 2 stacks" in stderr
-    assert {run.environment["stacked"] for run in runs.values()} == {8}
+    assert f"{cells} of {cells} runs are trained in 2 stacks" in stderr
+    assert {run.environment["stacked"] for run in runs.values()} == {cells // 2}
 
 
 def test_a_stack_that_was_stopped_when_another_had_ended_goes_on_whole(sweep):

@@ -130,7 +130,7 @@ def test_every_row_is_what_its_run_is_alone(words):
         torch.testing.assert_close(other.model.state_dict(), single.model.state_dict(), rtol=1e-6, atol=1e-9)
         for each in (single, other):
             each.before_evaluation()
-        assert stacked.evaluate("test")[row] == pytest.approx(evaluate(single, [test_examples(single)]), rel=1e-6)
+        assert stacked.evaluate("test")[row] == pytest.approx(evaluate(single, [of_test_split(single)]), rel=1e-6)
 
 
 @pytest.mark.parametrize("words", [("dataset=house_prices", "norm=layer"), ("norm=dynamic_tanh",)], ids=" ".join)
@@ -138,7 +138,7 @@ def test_a_stack_is_evaluated_as_each_run_is(words):
     """In float32, with each run's own task: generated targets have a unit for each seed."""
     alone = [run(*words, seed=seed) for seed in range(3)]
     found = Stacked([run(*words, seed=seed) for seed in range(3)]).evaluate("test")
-    assert found == [pytest.approx(evaluate(each, [test_examples(each)]), rel=1e-4) for each in alone]
+    assert found == [pytest.approx(evaluate(each, [of_test_split(each)]), rel=1e-4) for each in alone]
 
 
 @pytest.mark.skipif(not hasattr(torch._dynamo.config, "trace_autograd_ops"), reason="torch leaves backward outside")
@@ -159,12 +159,9 @@ def test_a_compiled_stack_is_one_graph_and_learns_the_same(words, monkeypatch):
     assert compiled.chain is not None
 
 
-def test_examples(made: Components) -> tuple[Tensor, Tensor]:
+def of_test_split(made: Components) -> tuple[Tensor, Tensor]:
     examples = made.evaluated["test"]
     return examples.take(torch.arange(len(examples)))
-
-
-test_examples.__test__ = False  # type: ignore[attr-defined]
 
 
 def test_optimizers_are_parted_as_single_ones_would_be():

@@ -45,7 +45,7 @@ class Cost:
     of_batch_norm: Quartiles
 
 
-def cost(norm: Norm, shape: Shape = SMALL, repeats: int = REPEATS) -> Cost:
+def cost(norm: Norm, shape: Shape) -> Cost:
     """Time the scheme's parts beside nn.Conv2d(C, C, 3) and nn.BatchNorm2d(C), float32, channels last.
 
     A scheme's time is that of its activation module, of computing its weights (and their gradient) once, and
@@ -54,7 +54,7 @@ def cost(norm: Norm, shape: Shape = SMALL, repeats: int = REPEATS) -> Cost:
     """
     with reproducible():
         parts, minus, convolution, batch_norm = tasks(norm, Maps(shape))
-    rounds = [[seconds(task) for task in (*parts, *minus, convolution, batch_norm)] for _ in range(repeats + 2)]
+    rounds = [[seconds(task) for task in (*parts, *minus, convolution, batch_norm)] for _ in range(REPEATS + 2)]
     spent = [sum(r[: len(parts)]) - sum(r[len(parts) : -2]) for r in rounds[2:]]  # two rounds to warm up
     return Cost(
         shape,

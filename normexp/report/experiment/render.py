@@ -163,9 +163,9 @@ def _notes(
     if len(chosen) > MOST_CHOICES:
         chosen = ["see selection.csv"]
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
-    several = len({_look(entry) for entry in experiment.published}) > 1
+    several = len({_subject(entry) for entry in experiment.published}) > 1
     places = dict.fromkeys(
-        [entry.place + (f" ({_look(entry)})" if several else "") for entry in experiment.published]
+        [entry.place + (f" ({_subject(entry)})" if several else "") for entry in experiment.published]
         + [entry.place for entry in experiment.published_only]
     )
     runs = [
@@ -185,7 +185,7 @@ def _notes(
     }
 
 
-def _look(entry: Published) -> str:
+def _subject(entry: Published) -> str:
     """Return what a published number is about, as the heads of columns say it."""
     return f"speed-up over {entry.than} to {entry.target}" if entry.than else entry.words
 

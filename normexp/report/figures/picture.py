@@ -183,7 +183,7 @@ def _name(
         handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in first]
     else:
         several = chart.mark == "interval"
-        looks = {name: _look(chart, name, several, theme) for name in first}
+        looks = {name: _sample_style(chart, name, several, theme) for name in first}
         handles = [_handle(name, look, theme) for name, look in looks.items()]
         length = max(_sample(look, theme) for look in looks.values())
     if more := len(shown) - len(first):
@@ -191,7 +191,7 @@ def _name(
     _legend(figure, handles, length, spare if len(axes) > 1 else None)
 
 
-def _look(chart: Chart, name: str, marked: bool, theme: Theme) -> dict[str, Any]:
+def _sample_style(chart: Chart, name: str, marked: bool, theme: Theme) -> dict[str, Any]:
     """Return what a sample of a line looks like, as Line2D takes it."""
     style = chart.styles[name]
     line = style.line | {"linewidth": style.width * theme.lines}

@@ -32,6 +32,7 @@ JOBS = "jobs.json"
 FOLDER = "jobs"  # submitit's files and the logs
 MEMORY = re.compile(r"[1-9]\d*[KMGT]?", re.IGNORECASE)
 MOST_REQUEUES = 1000
+ENGINE = "slurm"  # as submitit calls it
 ASK_EVERY = 20.0  # seconds between two questions to the scheduler
 STOPPING = 60.0  # seconds that cancelled workers have for saving; SLURM's own KillWait ends them, usually after 30
 ASKING = 30.0  # seconds that the scheduler has for an answer
@@ -117,19 +118,13 @@ class WorkerJob:
         return DelayedSubmission(WorkerJob(self.command, self.requeue)) if self.requeue else None
 
 
-def submit(sweep: SharedSweep, settings: Settings, cluster: str = "slurm") -> list[Any]:
-    """Submit the array with submitit; return its jobs.
-
-    Args:
-        cluster: submitit's name of the engine; `local` and `debug` serve tests.
-
-    Raises: UserError where the scheduler refuses.
-    """
+def submit(sweep: SharedSweep, settings: Settings) -> list[Any]:
+    """Submit the array with submitit; return its jobs. Raises UserError where the scheduler refuses."""
     import submitit
 
     job = WorkerJob(list(worker_command(sweep, settings["cpus"])), settings["requeue"])
     try:
-        executor = submitit.AutoExecutor(sweep.path / FOLDER, cluster=cluster, slurm_max_num_timeout=MOST_REQUEUES)
+        executor = submitit.AutoExecutor(sweep.path / FOLDER, cluster=ENGINE, slurm_max_num_timeout=MOST_REQUEUES)
         executor.update_parameters(**parameters(sweep, settings))
         with executor.batch():
             return [executor.submit(job) for _ in range(settings["workers"])]

@@ -17,7 +17,9 @@ from torch.nn.utils.weight_norm import WeightNorm
 from normexp.errors import UserError
 from normexp.seeding import random_kept
 
-KEPT = "a checkpoint keeps parameters and persistent buffers alone, without which a run could not be continued"
+CHECKPOINT_KEEPS = (
+    "a checkpoint keeps parameters and persistent buffers alone, without which a run could not be continued"
+)
 MODES = {False: "evaluation", True: "training"}  # a trial goes on in the last
 OF_TORCH = vars(nn.Module())  # attributes that every module has
 
@@ -37,7 +39,9 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
             called(each.train(mode), inputs, kept) for each in (trial, trial, new)
         )
         if changed := next((name for name, value in after.items() if not _same(before.get(name, value), value)), None):
-            raise ValueError(f"remembers {changed}, which changes with every call; {KEPT} (register_buffer)")
+            raise ValueError(
+                f"remembers {changed}, which changes with every call; {CHECKPOINT_KEEPS} (register_buffer)"
+            )
         pairs = [(outputs, others), *zip(trial.state_dict().values(), new.state_dict().values(), strict=True)]
         if not all(_close(*pair) for pair in pairs):
             raise ValueError(
@@ -57,10 +61,10 @@ def _check_entries(model: nn.Module, trial: nn.Module) -> None:
         )
     for name, value in built.items():
         if not isinstance(value, Tensor):
-            raise ValueError(f"remembers {name} of type {type(value).__name__}; {KEPT}")
+            raise ValueError(f"remembers {name} of type {type(value).__name__}; {CHECKPOINT_KEEPS}")
         if not can_be_saved(value):
             raise ValueError(f"remembers {name} of type {value.dtype}, {value.layout}, which no checkpoint can hold")
-        if (before := _look(value)) != (after := _look(now[name])):
+        if (before := _form(value)) != (after := _form(now[name])):
             raise ValueError(f"makes its {name}, {before}, {after} when it is called: no checkpoint could be read")
     if sparse := next((name for name, each in model.named_modules() if getattr(each, "sparse", False) is True), None):
         raise ValueError(f"has sparse gradients in {sparse}, and a run's are dense; make it with sparse=False")
@@ -75,7 +79,7 @@ def can_be_saved(tensor: Tensor) -> bool:
     return True
 
 
-def _look(tensor: Tensor) -> str:
+def _form(tensor: Tensor) -> str:
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 
@@ -103,9 +107,8 @@ def check_hook(scheme: str, hook: Callable[[], None]) -> None:
     code: CodeType | None = getattr(inspect.unwrap(hook), "__code__", None)
     for step in dis.get_instructions(code) if code else ():
         if code and step.opname == "STORE_DEREF" and step.argval in code.co_freevars:
-            raise UserError(
-                f"{scheme}: what its step_hook(model) returns remembers {step.argval} from call to call; {KEPT}"
-            )
+            remembered = f"what its step_hook(model) returns remembers {step.argval} from call to call"
+            raise UserError(f"{scheme}: {remembered}; {CHECKPOINT_KEEPS}")
 
 
 def check_computed(model: nn.Module) -> None:

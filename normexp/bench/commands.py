@@ -2,47 +2,43 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import Any
 
+from normexp.children import child, python, words_of
 from normexp.errors import UserError
 
-NORMEXP = (sys.executable, "-m", "normexp")
 
-
-def python(code: str) -> list[str]:
-    return [sys.executable, "-c", code]
-
-
-def normexp(*words: str) -> list[str]:
-    return [*NORMEXP, *words]
-
-
-def seconds(command: Sequence[str], folder: Path | None = None) -> float:
+def seconds(command: Sequence[str]) -> float:
     """Return wall seconds of a command. Raises UserError if it fails."""
     began = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-    spent = time.perf_counter() - began
-    if done.returncode:
-        raise UserError(f"bench: {' '.join(command[1:6])}: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
-    return spent
+    _ended(command, stdout=DEVNULL)
+    return time.perf_counter() - began
 
 
-def answer(command: Sequence[str], *words: str) -> str:
+def answer(command: Sequence[str]) -> str:
     """Return what a command prints. Raises UserError if it fails."""
-    done = subprocess.run([*command, *words], capture_output=True, text=True)
-    if done.returncode:
-        raise UserError(f"bench: {' '.join(words)}: {(done.stderr.strip() or 'no message').splitlines()[-1]}")
-    return done.stdout.strip()
+    return _ended(command, stdout=PIPE).strip()
+
+
+def _ended(command: Sequence[str], **streams: Any) -> str:
+    """Run a command to its end and return what it printed. Raises UserError if it fails."""
+    with child(command, stderr=PIPE, text=True, **streams) as process:
+        printed, said = process.communicate()
+    if process.returncode:
+        last = (said.strip() or "no message").splitlines()[-1].removeprefix("normexp: ")
+        raise UserError(": ".join(["bench", *filter(None, [" ".join(words_of(command)[:4])]), last]))
+    return printed or ""
 
 
 # A process counts what its parent held as its own peak: a small one stands between.
 USED = """
-import resource, subprocess, sys
+import resource, signal, subprocess, sys
+signal.signal(signal.SIGTERM, lambda *_: None)  # the command has it, too, and is waited for
 status = subprocess.run(sys.argv[1:], stdout=subprocess.DEVNULL).returncode
 used = resource.getrusage(resource.RUSAGE_CHILDREN)
 print(used.ru_utime + used.ru_stime, used.ru_maxrss)
@@ -65,5 +61,5 @@ class Usage:
 
 def usage(command: Sequence[str]) -> Usage:
     """Run a command and return what it took. Raises UserError if it fails."""
-    seconds, largest = answer(python(USED), *command).split()
+    seconds, largest = answer(python(USED, *command)).split()
     return Usage(float(seconds), int(largest) * (1 if sys.platform == "darwin" else 1024))

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from types import TracebackType
+from subprocess import PIPE, Popen
 
 from normexp.bench.sides import TUNED
+from normexp.children import child, python
 from normexp.errors import UserError
 
 AS_THEY_COME = {"GOMP_SPINCOUNT": ""}  # what the command sets for itself is not for its rivals
@@ -33,25 +33,12 @@ class Side:
     speeds: list[float] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
 class Process:
-    """A side that waits for its turn; allocator settings and threads belong to a process.
+    """A side that waits for its turn; allocator settings and threads belong to a process."""
 
-    Args:
-        settings: environment variables of the process; an empty one is unset.
-    """
-
-    def __init__(self, name: str, overrides: Sequence[str], settings: Mapping[str, str] | None = None) -> None:
-        self.name = name
-        command = [sys.executable, "-m", "normexp.bench.race", name, *overrides]
-        env = {key: value for key, value in {**os.environ, **(settings or {})}.items() if value}
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=env)
-
-    def __enter__(self) -> Process:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.process.kill()
-        self.process.communicate()
+    name: str
+    process: Popen[str]
 
     def turn(self, steps: int) -> tuple[float, list[float]]:
         """Let it train some steps; return seconds and losses."""
@@ -63,7 +50,22 @@ class Process:
         if not answer:
             raise UserError(f"bench: side {self.name} failed; its message is above")
         found = json.loads(answer)
+        if "refused" in found:
+            raise UserError(f"bench: side {self.name}: {found['refused']}")
         return found["seconds"], found["losses"]
+
+
+@contextmanager
+def started(name: str, overrides: Sequence[str], settings: Mapping[str, str]) -> Iterator[Process]:
+    """Hold the process of a side.
+
+    Args:
+        settings: environment variables of the process; an empty one is unset.
+    """
+    command = python("from normexp.bench.race import main; main()", name, *overrides)
+    env = {key: value for key, value in {**os.environ, **settings}.items() if value}
+    with child(command, stdin=PIPE, stdout=PIPE, text=True, env=env) as process:
+        yield Process(name, process)
 
 
 def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: float) -> list[Side]:
@@ -77,7 +79,7 @@ def race(names: Sequence[str], overrides: Sequence[str], rounds: int, seconds: f
     sides = [Side(name) for name in names]
     with ExitStack() as stack:
         processes = [
-            stack.enter_context(Process(name, overrides, None if name in TUNED else AS_THEY_COME)) for name in names
+            stack.enter_context(started(name, overrides, {} if name in TUNED else AS_THEY_COME)) for name in names
         ]
         slowest = 0.0
         for side, process in zip(sides, processes, strict=True):
@@ -105,5 +107,9 @@ def serve(name: str, overrides: Sequence[str]) -> None:
             print(json.dumps({"seconds": time.perf_counter() - began, "losses": losses}), flush=True)
 
 
-if __name__ == "__main__":
-    serve(sys.argv[1], sys.argv[2:])
+def main() -> None:
+    """Be the process of a side: `... NAME OVERRIDES`. What the user gave and cannot work is an answer, too."""
+    try:
+        serve(sys.argv[1], sys.argv[2:])
+    except UserError as error:
+        print(json.dumps({"refused": str(error)}), flush=True)

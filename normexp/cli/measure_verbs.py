@@ -57,5 +57,7 @@ def _meant(words: Sequence[str]) -> str | None:
 
 def bench(arguments: argparse.Namespace) -> int:
     from normexp.bench.command import bench
+    from normexp.runs.signals import stops_as_ctrl_c
 
-    return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)
+    with stops_as_ctrl_c():
+        return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)

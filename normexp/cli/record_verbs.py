@@ -71,10 +71,12 @@ def _records(arguments: argparse.Namespace) -> int:
 
 
 def _resume(arguments: argparse.Namespace) -> int:
+    from normexp.runs.signals import stops_as_ctrl_c
     from normexp.verify.resume import verify_resume
 
     kills = 5 if arguments.kills is None else arguments.kills
-    return verify_resume(arguments.words, kills, arguments.seed or 0, print)
+    with stops_as_ctrl_c():
+        return verify_resume(arguments.words, kills, arguments.seed or 0, print)
 
 
 def _drift(arguments: argparse.Namespace) -> int:

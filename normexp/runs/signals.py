@@ -41,3 +41,14 @@ def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iter
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def stops_as_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP do what Ctrl-C does."""
+
+    def stop() -> None:
+        raise KeyboardInterrupt  # no Exception: a reader of a damaged file would take it for the damage
+
+    with stop_signals(stop):
+        yield

@@ -8,25 +8,22 @@ import os
 import queue
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from normexp.children import python
 from normexp.errors import Interrupted, UserError, came_of_interrupt
 from normexp.records import FINISHED, TRACEBACK, RunDirectory, write_atomically
-from normexp.runs.signals import stop_signals
+from normexp.runs.signals import stops_as_ctrl_c
 
 if TYPE_CHECKING:
     from normexp.sweeps.plan import Cell
 
-# A worker finds the modules that its sweep finds: `-m` would put the current folder, and all in it, first.
 # A batch system may send SIGUSR2 to all processes of a job: what to do about it is the sweep's business.
 PROGRAM = """
-import sys
-sys.path[:] = sys.argv[1:]
 import signal
 if hasattr(signal, "SIGUSR2"):
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
@@ -89,7 +86,7 @@ class Worker:
 
     def _start(self) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, *sys.path],
+            python(PROGRAM),
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -129,12 +126,8 @@ class Worker:
 @contextmanager
 def stops_between_runs() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM say what they say while workers train where none does: between two trials, say."""
-
-    def stop() -> None:
-        raise KeyboardInterrupt  # no Exception: a reader of a damaged file would take it for the damage
-
     try:
-        with stop_signals(stop):
+        with stops_as_ctrl_c():
             yield
     except BaseException as error:
         if came_of_interrupt(error):

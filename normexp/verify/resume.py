@@ -9,13 +9,15 @@ from __future__ import annotations
 import json
 import random
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from normexp.children import child, python
 from normexp.config import Config, compose
 from normexp.config.allowed import check_count
 from normexp.config.overrides import check_once
@@ -36,11 +38,10 @@ USUAL = (
 REFUSED = 2  # the exit status of a mistake
 LONGEST = 600.0  # seconds that one attempt may take
 OFTEN = """
-import sys
 import normexp.runs.checkpointer as checkpointer, normexp.runs.trainer as trainer
 checkpointer.SAVE_INTERVAL = trainer.POLL_INTERVAL = 0.02
 from normexp.cli.verbs import main
-raise SystemExit(main(sys.argv[1:]))
+raise SystemExit(main())
 """
 
 
@@ -90,8 +91,8 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
 
 def uninterrupted(words: Sequence[str], results: Path) -> tuple[Outcome, float]:
     """Train without a stop; return the outcome and the seconds of training. Raises UserError where `run` refuses."""
-    process = _start(words, results, subprocess.PIPE)
-    said = _ended(process)
+    with _attempt(words, results, subprocess.PIPE) as process:
+        said = _ended(process)
     if process.returncode == REFUSED:
         raise UserError(said.decode(errors="replace").strip().removeprefix("normexp: "))
     run = RunDirectory(default_run_dir(_config(words, results)))
@@ -113,23 +114,30 @@ def interrupted(
     """
     run, killed = RunDirectory(default_run_dir(_config(words, results))), 0
     for _ in range(kills):
-        process = _start(words, results)
-        before = _saved(run)
-        until = time.monotonic() + LONGEST
-        while process.poll() is None and _saved(run) == before and time.monotonic() < until:
-            time.sleep(0.005)
-        try:
-            process.wait(instants.uniform(0, seconds / (kills + 1)))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            if run.status["status"] in FINISHED:  # it had ended, and was only leaving
-                break
-            killed += 1
-            if (run.path / CHECKPOINT).exists():
-                change(run.path / CHECKPOINT)
-    _ended(_start(words, results))
+        with _attempt(words, results) as process:
+            if not _is_killed(process, run, instants.uniform(0, seconds / (kills + 1))):
+                continue
+        if run.status["status"] in FINISHED:  # it had ended, and was only leaving
+            break
+        killed += 1
+        if (run.path / CHECKPOINT).exists():
+            change(run.path / CHECKPOINT)
+    with _attempt(words, results) as process:
+        _ended(process)
     return _outcome(run), killed
+
+
+def _is_killed(process: subprocess.Popen[bytes], run: RunDirectory, later: float) -> bool:
+    """Kill an attempt so many seconds after it has saved the run; return False where it ended before."""
+    before, until = _saved(run), time.monotonic() + LONGEST
+    while process.poll() is None and _saved(run) == before and time.monotonic() < until:
+        time.sleep(0.005)
+    try:
+        process.wait(later)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        return True
+    return False
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bytes:
@@ -138,7 +146,6 @@ def _ended(process: subprocess.Popen[bytes]) -> bytes:
         return process.communicate(timeout=LONGEST)[1] or b""
     except subprocess.TimeoutExpired:
         process.kill()
-        process.wait()
         raise UserError(f"verify resume: not over after {LONGEST:g} s; give a shorter run, with steps=N") from None
 
 
@@ -156,9 +163,11 @@ def forget_random_states(path: Path) -> None:
     save_file(tensors, path, metadata={"facts": json.dumps(facts, sort_keys=True)})
 
 
-def _start(words: Sequence[str], results: Path, stderr: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-c", OFTEN, "run", *words, "recipe=none", f"results_dir={results}", "--quiet"]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
+def _attempt(
+    words: Sequence[str], results: Path, stderr: int = subprocess.DEVNULL
+) -> AbstractContextManager[subprocess.Popen[Any]]:
+    command = python(OFTEN, "run", *words, "recipe=none", f"results_dir={results}", "--quiet")
+    return child(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 def _config(words: Sequence[str], results: Path) -> Config:

@@ -2,15 +2,18 @@
 
 import importlib.util
 import json
+import os
+import signal
 from functools import cache
 
 import pytest
 import torch
+from one_line import one_line_error
 
 from normexp.bench.command import bench
-from normexp.bench.commands import python, usage
+from normexp.bench.commands import usage
 from normexp.bench.picture import races, write_picture
-from normexp.bench.race import Side
+from normexp.bench.race import Side, race
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
 from normexp.bench.sides import ABOUT, NEEDS, side
@@ -21,6 +24,7 @@ from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
 from normexp.bench.work import Work
+from normexp.children import python
 from normexp.cli.measure_parsers import SUITES
 from normexp.errors import UserError
 from normexp.records import RunDirectory, read_rows
@@ -201,3 +205,16 @@ def test_bench_offset_finds_what_torch_is_off_by_and_our_layers_are_not():
 
 def test_bench_help_names_every_suite():
     assert tuple(ABOUT_SUITES) == SUITES
+
+
+def test_bench_that_is_told_to_end_goes_as_with_ctrl_c(cli, monkeypatch):
+    monkeypatch.setattr("normexp.bench.suites.looks.run", lambda *_: [os.kill(os.getpid(), signal.SIGTERM)])
+    assert cli("bench", "looks")[::2] == (
+        130,
+        "normexp: suite looks: " + ABOUT_SUITES["looks"] + "\nnormexp: interrupted\n",
+    )
+
+
+def test_bench_says_what_a_side_refuses_in_one_line():
+    with one_line_error("bench: side normexp: dataset.archive=nowhere: "):
+        race(["normexp"], ["dataset=cifar10", "dataset.archive=nowhere"], 1, 0.1)

@@ -1,9 +1,13 @@
 """`normexp verify`: what it says of sound, damaged and stale records, and of a run that is killed."""
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
+from normexp.children import child
 from normexp.records import RunDirectory, find_runs
 from normexp.records.packing import pack
 from normexp.verify import resume
@@ -92,11 +96,13 @@ def test_what_run_refuses_is_refused_in_the_same_line(cli, tmp_path):
 def test_an_attempt_that_takes_too_long_is_ended(cli, monkeypatch):
     started = []
 
-    def sleeping(*_: object) -> subprocess.Popen[bytes]:
-        started.append(subprocess.Popen(["sleep", "60"]))
-        return started[0]
+    @contextmanager
+    def sleeping(*_: object, **streams: Any) -> Iterator[subprocess.Popen[bytes]]:
+        with child(["sleep", "60"], **streams) as process:
+            started.append(process)
+            yield process
 
-    monkeypatch.setattr(resume, "_start", sleeping)
+    monkeypatch.setattr(resume, "child", sleeping)
     monkeypatch.setattr(resume, "LONGEST", 0.1)
     status, _, stderr = cli("verify", "resume", *TINY[:-1])
     assert (status, stderr) == (2, "normexp: verify resume: not over after 0.1 s; give a shorter run, with steps=N\n")

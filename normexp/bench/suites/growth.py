@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from normexp.bench.commands import Usage, normexp, seconds, usage
+from normexp.bench.commands import Usage, seconds, usage
 from normexp.bench.race import race
 from normexp.bench.result import Result
 from normexp.bench.suites.steps import CNN
+from normexp.children import normexp
 
 BATCHES = (8, 32, 128, 512)
 WIDTHS = (0.5, 1.0, 2.0)

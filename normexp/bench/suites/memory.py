@@ -5,8 +5,9 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from normexp.bench.commands import answer, normexp, python, usage
+from normexp.bench.commands import answer, usage
 from normexp.bench.result import Result
+from normexp.children import normexp, python
 from normexp.config import compose
 from normexp.config.instantiate import instantiate
 
@@ -41,7 +42,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     for name, work in works(overrides).items():
         with tempfile.TemporaryDirectory() as folder:
             peak = usage(normexp("run", *work, f"results_dir={folder}", "--quiet")).memory
-        stored = int(answer(python(STORED), *work))
+        stored = int(answer(python(STORED, *work)))
         cells.append([name, *(f"{part / MEGA:.0f}" for part in (peak, peak - bare, stored, peak - bare - stored))])
         data[name] = {"peak": peak, "data": stored}
     yield Result(

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
-from normexp.bench.commands import answer, python
+from normexp.bench.commands import answer
 from normexp.bench.result import Result
 from normexp.bench.suites.growth import one_run
+from normexp.children import child, python
 from normexp.records import CONFIG, ENVIRONMENT, METRICS, TIMING, RunDirectory
 from normexp.sweeps.plan import Cell
 from normexp.sweeps.shared import PLAN, Pace, SharedSweep, write_plan
@@ -89,7 +91,7 @@ def planning(counts: Sequence[int]) -> Result:
 def _planned(count: int, like: str) -> dict[str, Any]:
     """Plan so many cells; where there is a run, end all cells as it did and plan them again."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
-        spent, *ended = json.loads(answer(python(PLANNING), str(count), folder, like))
+        spent, *ended = json.loads(answer(python(PLANNING, str(count), folder, like)))
         return {"seconds": spent, "ended": next(iter(ended), None), **_files(Path(folder), count)}
 
 
@@ -165,10 +167,11 @@ COUNTED = ("files made", "claims lost to another", "files read", "listings")
 
 def race(sweep: SharedSweep, workers: int) -> tuple[float, Counter[str], int]:
     """Return the seconds until the last worker has ended, what all of them asked for, how many cells they ended."""
-    command = [*python("from normexp.bench.empty_worker import main; main()"), str(sweep.path)]
+    command = python("from normexp.bench.empty_worker import main; main()", str(sweep.path))
     began = time.monotonic()
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(workers)]
-    said = [json.loads(process.communicate()[0]) for process in processes]
+    with ExitStack() as stack:
+        processes = [stack.enter_context(child(command, stdout=PIPE, text=True)) for _ in range(workers)]
+        said = [json.loads(process.communicate()[0]) for process in processes]
     seconds = time.monotonic() - began
     counts: Counter[str] = Counter()
     for _, of_one in said:

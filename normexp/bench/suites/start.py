@@ -5,10 +5,11 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Sequence
 
-from normexp.bench.commands import normexp, python, seconds
+from normexp.bench.commands import seconds
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
 from normexp.bench.turns import in_turns
+from normexp.children import normexp, python
 
 DATA = (
     "import torch; from normexp.config.instantiate import instantiate as i; from normexp.config import compose as c; "

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
-from normexp.bench.commands import normexp, seconds
+from normexp.bench.commands import seconds
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
+from normexp.children import normexp
 from normexp.training.machine.cores import physical_cores
 
 WORKS = {

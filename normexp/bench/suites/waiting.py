@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
-from normexp.bench.race import Process
+from normexp.bench.race import started
 from normexp.bench.ratio import Ratio
 from normexp.bench.result import Result
 from normexp.bench.turns import in_turns
+from normexp.children import child, python
 from normexp.training.machine.cores import BRIEFLY, physical_cores
 
 WORKS = {
@@ -24,6 +23,13 @@ WAYS = {
     "asleep at once": {"OMP_WAIT_POLICY": "passive", "GOMP_SPINCOUNT": ""},
 }
 STEPS = 30  # of a turn
+NEIGHBOUR = """
+import os
+parent = os.getppid()
+while os.getppid() == parent:  # none is left behind where we are killed
+    for _ in range(1_000_000):
+        pass
+"""
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -53,7 +59,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 def turns(words: Sequence[str], neighbours: int, rounds: int) -> dict[str, list[float]]:
     """Return the milliseconds per step of every turn, way by way."""
     with ExitStack() as stack:
-        sides = {way: stack.enter_context(Process("normexp", words, settings)) for way, settings in WAYS.items()}
+        sides = {way: stack.enter_context(started("normexp", words, settings)) for way, settings in WAYS.items()}
         stack.enter_context(busy(neighbours))
         return in_turns(sides, rounds, lambda side: 1000 * side.turn(STEPS)[0] / STEPS)
 
@@ -61,11 +67,7 @@ def turns(words: Sequence[str], neighbours: int, rounds: int) -> dict[str, list[
 @contextmanager
 def busy(processes: int) -> Iterator[None]:
     """Have processes beside us that compute without a pause, in sessions of their own, as another user's are."""
-    command = [sys.executable, "-c", "while True: pass"]
-    started = [subprocess.Popen(command, start_new_session=True) for _ in range(processes)]
-    try:
+    with ExitStack() as stack:
+        for _ in range(processes):
+            stack.enter_context(child(python(NEIGHBOUR)))
         yield
-    finally:
-        for process in started:
-            process.kill()
-            process.wait()

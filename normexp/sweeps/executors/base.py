@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from typing import Protocol
 
+from normexp.children import normexp
 from normexp.config.text import as_argument
 from normexp.sweeps.shared import SharedSweep
 
@@ -31,8 +31,7 @@ class Executor(Protocol):
 
 def worker_command(sweep: SharedSweep, threads: int) -> Sequence[str]:
     """Return the command of one worker."""
-    program = "import sys; sys.path = [p for p in sys.path if p]; from normexp.cli.verbs import main; sys.exit(main())"
-    return [sys.executable, "-c", program, "worker", as_argument(sweep.path), "--threads", str(threads)]
+    return normexp("worker", as_argument(sweep.path), "--threads", str(threads))
 
 
 def last_line(error: Exception) -> str:

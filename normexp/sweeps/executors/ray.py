@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from normexp.children import python
 from normexp.config.extras import need_extra
 from normexp.errors import Interrupted, UserError
 from normexp.sweeps.executors.base import last_line
@@ -30,7 +31,7 @@ GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(3) + b"\4" + bytes(5)  # 
 SETTINGS_FRAME = 4  # RFC 9113, 6.5: the first that a server sends; its type is the fourth byte
 STOPPING = 120.0  # seconds that the workers have for saving
 logger = logging.getLogger("normexp")
-IN_BACKGROUND = "import sys; sys.path.remove(''); from normexp.sweeps.executors.ray import main; main()"
+IN_BACKGROUND = "from normexp.sweeps.executors.ray import main; main()"
 
 
 class RayExecutor:
@@ -54,7 +55,7 @@ class RayExecutor:
             ray.shutdown()  # what it can give is known now; the background connects by itself
             words = json.dumps({**self.settings.values, "detach": False})
             with (sweep.path / LOG).open("ab") as log:
-                command = [sys.executable, "-c", IN_BACKGROUND, str(sweep.path), words]
+                command = python(IN_BACKGROUND, str(sweep.path), words)
                 self.background = start_in_background(command, log)
             return f"{self.settings['workers']} Ray tasks in the background (log: {sweep.path / LOG})"
         self.tasks = self._submit(sweep)

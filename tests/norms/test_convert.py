@@ -2,7 +2,7 @@
 
 import copy
 import re
-from functools import cache
+from functools import cache, partial
 from operator import attrgetter
 
 import pytest
@@ -13,6 +13,7 @@ from every_scheme import CONFIGS, instantiate
 from torch import nn
 from torch.nn.utils import parametrizations, parametrize, prune
 from torchvision import models
+from torchvision.models.efficientnet import MBConvConfig
 
 from normexp.norms.base import Norm, weight_layers
 from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
@@ -42,10 +43,20 @@ WITH_NORM = [
 WITHOUT_NORM = ["vgg11", "squeezenet1_0", "alexnet"]
 
 
+# Blocks of every kind are what counts; of the many that these have alike, one or two a stage. mobilenet_v3's differ.
+MOBILE = [(1, 3, 1, 32, 16, 1), (6, 5, 2, 16, 24, 2)]  # expansion, kernel, stride, channels in and out, blocks
+SHALLOW = {
+    "densenet121": lambda: models.DenseNet(block_config=(2, 2, 2, 2), num_classes=10),
+    "shufflenet_v2_x0_5": lambda: models.ShuffleNetV2([2, 2, 2], [24, 48, 96, 192, 1024], num_classes=10),
+    "efficientnet_b0": lambda: models.EfficientNet([MBConvConfig(*block) for block in MOBILE], 0.2, num_classes=10),
+}
+
+
 def build(name, **options):
     """Build without memory or initialization: shapes are all that these tests look at."""
     with torch.device("meta"):
-        return models.get_model(name, weights=None, num_classes=10, **options)
+        whole = partial(models.get_model, name, weights=None, num_classes=10, **options)
+        return SHALLOW.get(name, whole)()
 
 
 @cache

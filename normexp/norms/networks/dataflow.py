@@ -139,6 +139,7 @@ class Dataflow:
         except Exception as error:  # a forward may do anything with a proxy
             raise Untraceable(why_unread(error, model)) from error
         self.model, self.nodes = model, [node for graph in read for node in graph.nodes]
+        self.modules = dict(model.named_modules(remove_duplicate=False))  # as get_submodule finds them, at once
 
     def calls(self, module: nn.Module) -> list[fx.Node]:
         """Return the calls of a module, in order."""
@@ -147,7 +148,7 @@ class Dataflow:
     def module(self, node: Any) -> nn.Module | None:
         """Return the module that a node calls, if it calls one."""
         called = isinstance(node, fx.Node) and node.op == "call_module"
-        return self.model.get_submodule(str(node.target)) if called else None
+        return self.modules[str(node.target)] if called else None
 
     def follower(self, node: fx.Node) -> fx.Node | None:
         """Return the only call that gets a call's output, past modules that pass values on; None if there are more."""

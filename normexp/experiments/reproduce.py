@@ -13,10 +13,12 @@ from typing import Any
 from normexp.config.own import PLUGINS
 from normexp.config.text import amount, as_argument
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.checks.probed import asks_probe, check_probed
+from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
 from normexp.experiments.freeze import freeze, frozen_path
 from normexp.experiments.grids import Selection
-from normexp.experiments.halving import breaks_ties, rung_points, rungs, survivors
+from normexp.experiments.halving import breaks_ties, budget, rung_points, rungs, survivors
+from normexp.experiments.load import document_of
 from normexp.experiments.names import check_arms
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import (
@@ -26,9 +28,10 @@ from normexp.experiments.selection import (
     undecided_choices,
     write_choice,
 )
-from normexp.experiments.trials import choosings, combinations
+from normexp.experiments.trials import Choosing, choosings, combinations, points
 from normexp.records import FINISHED, write_atomically
 from normexp.records.files import MOST_TEXT, read_regular, remove_empty
+from normexp.sweeps.beforehand import check_parts
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
@@ -61,12 +64,61 @@ class Reproduction:
         Raises: UserError for runs that were made under other settings; Unavailable without the data; Interrupted after
             Ctrl-C; Submitted where workers elsewhere go on with it.
         """
+        self.check()
         if self.experiment.select is not None and (status := self._choose()):
             return status
         return self._train(*self._expected()) if self.dry_run else self._train_stages()
 
-    def _train(self, plan: Plan, heading: str) -> int:
+    def check(self) -> None:
+        """Build the parts of all runs, the choice's included, and try what their probes measure; write nothing.
+
+        Raises: UserError for a run that would be refused, or a name that no probe measures.
+        """
+        plan = Plan([*self._first_trials(), *self.expected_plan().cells])
+        if not plan.to_train(self.force):
+            return
+        self._prepare(plan)
+        if asks_probe(self.experiment):
+            self._check_probed()
+
+    def _prepare(self, plan: Plan) -> None:
+        """Have the data at hand, and the parts of runs that are to be trained built once."""
         provide_data(plan, self.dry_run, self.force)
+        check_parts(plan.to_train(self.force), self.sharing, self._said)
+
+    def _said(self, cell: Cell, cause: str) -> str:
+        arm = next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
+        return f"experiment {self.experiment.name}, arm {arm!r}: {cause}"
+
+    def _check_probed(self) -> None:
+        """Raise UserError for a claim or a figure of what no probe measures; those of arms that are not run, too."""
+        whole = replace(self, arms=list(self.experiment.arms)).expected_plan().cells
+        measured = check_parts(whole, self.sharing, self._said, probed=True)
+        by_arm = {arm: [cell.path for cell in whole if cell.path.parent.name == folder_name(arm)] for arm in self.arms}
+        known = {
+            arm: [name for path in paths for name in measured[path]]
+            for arm, paths in by_arm.items()
+            if all(path in measured for path in paths)
+        }
+        check_probed(self.experiment, document_of(self.experiment.file or self.experiment.name), known)
+
+    def _first_trials(self) -> list[Cell]:
+        """Return the first runs that the choice of hyperparameters needs, of a sampler at the ends of its intervals."""
+        select = self.experiment.select
+        if select is None or (choice_path(self.experiment, self.results).exists() and not self.force):
+            return []
+        return [
+            self._trial(choosing, choosing.at + point)
+            for choosing in choosings(self.experiment, self.results, self.arms).values()
+            for values in combinations(select)
+            for point in points(select, values, budget(select, 0))
+        ]
+
+    def _trial(self, choosing: Choosing, point: Point) -> Cell:
+        return Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
+
+    def _train(self, plan: Plan, heading: str) -> int:
+        self._prepare(plan)
         path = frozen_path(self.experiment, self.results)
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
@@ -169,7 +221,7 @@ class Reproduction:
             rung: of a successive halving; from the second on the runs of the one before decide which.
         """
         cells = [
-            Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
+            self._trial(choosing, point)
             for choosing in choosings(self.experiment, self.results, self.arms).values()
             for point in rung_points(choosing, rung)
         ]

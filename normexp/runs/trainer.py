@@ -220,17 +220,8 @@ class Trainer:
         self.progress.evaluated(step, measured)
 
     def _probe(self) -> list[Row]:
-        """Let the probe look at the network itself: its compiled form would not run the hooks."""
-        components, test = self.components, self.components.evaluated["test"]
-        situation = Situation(
-            model=components.model,
-            test=lambda count: test.take(torch.arange(min(count, len(test)), device=components.device)),
-            training=components.batches.first,
-            loss=components.task.loss,
-            rate=components.lr(self.position.step),
-            optimizer=components.optimizer,
-        )
-        return components.probe.rows(self.config.choices["probe"], situation)
+        at = situation(self.components, self.position.step)
+        return self.components.probe.rows(self.config.choices["probe"], at)
 
     def _evaluate(self) -> dict[str, float]:
         row = {}
@@ -297,3 +288,16 @@ class Trainer:
 
     def _environment(self) -> dict[str, Any]:
         return environment(self.config, self.data, self.components)
+
+
+def situation(components: Components, step: int) -> Situation:
+    """Return what a probe may look at: the network itself, whose compiled form would not run the hooks."""
+    test = components.evaluated["test"]
+    return Situation(
+        model=components.model,
+        test=lambda count: test.take(torch.arange(min(count, len(test)), device=components.device)),
+        training=components.batches.first,
+        loss=components.task.loss,
+        rate=components.lr(step),
+        optimizer=components.optimizer,
+    )

@@ -33,6 +33,7 @@ main()
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share
 logger = logging.getLogger("normexp")
 STOPPED = "stopped, and what was running is saved; the same command continues"
+UNBEGUN = "stopped before the first run, when nothing was running; the same command continues"
 
 
 class Worker:

@@ -51,7 +51,11 @@ def take_search(words: Sequence[str]) -> tuple[Search | None, list[str]]:
 
 
 def search_through(
-    search: Search, overrides: Sequence[str], train: Callable[[Plan, Plan], int], dry_run: bool
+    search: Search,
+    overrides: Sequence[str],
+    check: Callable[[Plan], None],
+    train: Callable[[Plan, Plan], int],
+    dry_run: bool,
 ) -> tuple[int, Plan]:
     """Train trial after trial, of all arms side by side; return the exit status and the plan of all runs.
 
@@ -59,6 +63,7 @@ def search_through(
     has not even left a record of its failure (on a full disk, say) the search ends: it would not get any further.
 
     Args:
+        check: is given, before the first trial that is to be trained, the runs at both ends of the space.
         train: trains a plan and returns its exit status; is given the plan of a trial, and that of all runs so far.
         dry_run: the first trial alone is shown to `train`.
 
@@ -70,6 +75,8 @@ def search_through(
         made = [study.plan(words) for study, words in zip(studies, drawn, strict=True)]
         plans += made
         trial = _joined(made)
+        if trial.open and not counted:
+            check(_joined([study.plan(end) for study in studies for end in study.ends()]))
         for note in trial.recipes if number == 0 else ():
             logger.info(note)
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
@@ -142,11 +149,15 @@ class Study:
 
     def __post_init__(self) -> None:
         """Compose a run at either end of the space: what is not allowed there is found before anything runs."""
-        for end in ("low", "high"):
-            for config in self._composed([f"{key}={getattr(each, end)}" for key, each in self.space.items()]):
+        for end in self.ends():
+            for config in self._composed(end):
                 if config["dataset"].get("validation") == 0 or config.choices["study"] != "none":
                     raise UserError(f"sampler={self.search.sampler}: {config.title}: has no validation split")
                 self.results = Path(config["results_dir"])
+
+    def ends(self) -> list[list[str]]:
+        """Return the words at either end of the space."""
+        return [[f"{key}={getattr(each, end)}" for key, each in self.space.items()] for end in ("low", "high")]
 
     def _composed(self, drawn: Sequence[str]) -> list[Config]:
         """Return the configurations of a trial. Raises UserError for what is not allowed, naming what was typed."""

@@ -78,7 +78,11 @@ class Sharing:
 
     def is_shared(self, cells: Sequence[CellToTrain], results: Path) -> bool:
         """Tell whether a sweep goes through a shared folder: an executor was named, or it did before."""
-        return self.settings is not None or (shared_sweep(cells, results).path / PLAN).exists()
+        return self.settings is not None or self.is_begun(cells, results)
+
+    def is_begun(self, cells: Sequence[CellToTrain], results: Path) -> bool:
+        """Tell whether a sweep went through a shared folder before, so that workers may be at it."""
+        return (shared_sweep(cells, results).path / PLAN).exists()
 
 
 def executor(settings: Settings, workers: Sequence[Worker]) -> Executor:

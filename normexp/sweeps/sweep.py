@@ -13,14 +13,15 @@ from typing import Any
 from normexp.config.overrides import take_out, whole_number
 from normexp.config.recipe import with_names
 from normexp.config.text import amount
-from normexp.errors import Interrupted, Unavailable, UserError
+from normexp.errors import Interrupted, UserError
 from normexp.records import FINISHED, TRACEBACK
 from normexp.runs.progress import format_duration
+from normexp.sweeps.beforehand import check_parts
 from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.history import Search
 from normexp.sweeps.last import remembered
 from normexp.sweeps.plan import Cell, Plan, make_plan
-from normexp.sweeps.pool import Pool, Worker
+from normexp.sweeps.pool import UNBEGUN, Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.sampler import search_through, take_search
@@ -30,7 +31,6 @@ from normexp.sweeps.submit import NOBODY, Sharing, run_shared
 from normexp.sweeps.workers import kept_workers, worker_pool
 
 logger = logging.getLogger("normexp")
-UNBEGUN = "stopped during the estimate, when nothing was running; the same command continues"
 MOST_FAILURES = 3  # with one cause that are named one by one
 MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
 MOST_SECONDS = 10.0  # after the first one, after which no other one is timed,
@@ -59,9 +59,10 @@ def sweep(
             raise UserError(f"sampler={search.sampler}: trains on this machine, without executor=, shard= and --force")
         return _search(search, overrides, dry_run, sharing, closing)
     plan = make_plan(overrides, force, shard)
-    provide_data(plan, dry_run, force)
-    with nullcontext() if dry_run else remembered(plan):
-        status = run_plan(plan, dry_run, force, sharing)
+    with kept_workers(sharing) as kept:
+        prepare(plan, dry_run, force, kept)
+        with nullcontext() if dry_run else remembered(plan):
+            status = run_plan(plan, dry_run, force, kept)
     if closing and not dry_run:
         closing(plan)
     return status
@@ -78,16 +79,36 @@ def _search(
     with kept_workers(sharing) as kept, ExitStack() as held:
 
         def train(trial: Plan, whole: Plan) -> int:
-            provide_data(trial, dry_run, False)
+            prepare(trial, dry_run, False, kept)
             if not dry_run:
                 with held.pop_all():  # until this trial is remembered: between two of them the sweep is at work, too
                     held.enter_context(remembered(whole))
             return run_plan(trial, dry_run, False, kept)
 
-        status, plan = search_through(search, overrides, train, dry_run)
+        def check(ends: Plan) -> None:
+            prepare(ends, dry_run, False, kept)
+
+        status, plan = search_through(search, overrides, check, train, dry_run)
     if closing and not dry_run:
         closing(plan)
     return status
+
+
+def prepare(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> None:
+    """Have the data of a plan at hand, and its parts built once: what cannot work is said before anything is written.
+
+    Raises: UserError for what one of its runs would be refused for.
+    """
+    provide_data(plan, dry_run, force)
+    if not (to_train := plan.to_train(force)) or (not force and sharing.is_begun(plan.cells, plan.results)):
+        return
+
+    def said(cell: Cell, cause: str) -> str:
+        apart = [word for word in plan.names.get(cell.path, "").split() if word not in cause]
+        here = " ".join(word for word in apart if not word.startswith("seed="))
+        return with_names(cause, cell.recipe) + (f"; in the run of {here}" if here else "")
+
+    check_parts(to_train, sharing, said)
 
 
 def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
@@ -163,8 +184,6 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
 
     Args:
         trials: as long as these cells each.
-
-    Raises: UserError for what all cells would fail with; Unavailable for a device that this machine lacks.
     """
     first = {cell.kind: cell for cell in reversed(cells)}
 
@@ -175,8 +194,6 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
         return trials * total / len(workers)
 
     answers = _timed(workers[0], first, told)
-    if len(answers) == len(first):
-        _check_any_works([(first[kind], answer) for kind, answer in answers.items()])
     seconds = _seconds(answers)
     if not seconds:
         return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
@@ -214,14 +231,6 @@ def _timed(
 def _seconds(answers: Mapping[Any, Mapping[str, Any]]) -> dict[Any, float]:
     """Return the seconds of the kinds of cells that could be timed."""
     return {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
-
-
-def _check_any_works(answers: Sequence[tuple[Cell, Mapping[str, Any]]]) -> None:
-    """Raise the error that the first of all kinds of cells would fail with, where the others would fail as well."""
-    for kind, error in (("unavailable", Unavailable), ("refused", UserError)):
-        if all(answer.get(kind) for _, answer in answers):
-            cell, answer = answers[0]
-            raise error(with_names(answer["cause"], cell.recipe))
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from normexp.config import compose
 from normexp.data.loading import Loader
-from normexp.errors import Busy, Interrupted, NoRoom, Taken, Unavailable, UserError, kind_and_line
+from normexp.errors import Busy, Interrupted, NoRoom, Taken, Unavailable, UserError, kind_and_line, whose_memory
 from normexp.records import RunDirectory
 from normexp.records.fences import fenced
 from normexp.runs.place import with_content
@@ -69,19 +69,31 @@ def gpus(events: IO[str]) -> dict[str, Any]:
     return {"gpus": torch.accelerator.device_count() if torch.accelerator.is_available() else 0}
 
 
-def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
-    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause.
+def check(events: IO[str], overrides: list[str], probed: bool) -> dict[str, Any]:
+    """Return what the probe of a run measures; `refused` is the cause where the run would be refused.
 
-    A cause that the run itself would be refused for is `refused`.
+    `unavailable` tells that this machine lacks something which another one may have.
     """
-    from normexp.runs.estimate import estimate_seconds
+    from normexp.runs.parts import check_parts
 
     config = compose(overrides)
     try:
-        return {"seconds": estimate_seconds(config, loader, speeds)}
+        return {"probed": check_parts(config, loader, probed)}
     except UserError as error:
-        trains = config.choices["study"] == "none"  # a study cannot be timed, and can be run
-        return {"cause": str(error), "unavailable": isinstance(error, Unavailable), "refused": trains}
+        lacks = isinstance(error, Unavailable) or (error.__cause__ is not None and whose_memory(error.__cause__))
+        return {"refused": str(error), "unavailable": bool(lacks)}
+    except Exception as error:  # whatever it is, the real run will say it in its own record
+        return {"cause": kind_and_line(error)}
+
+
+def estimate(events: IO[str], overrides: list[str]) -> dict[str, Any]:
+    """Return the estimated seconds of a whole run, from a few steps of it; where that fails, the cause."""
+    from normexp.runs.estimate import estimate_seconds
+
+    try:
+        return {"seconds": estimate_seconds(compose(overrides), loader, speeds)}
+    except UserError as error:
+        return {"cause": str(error)}
     except Exception as error:  # whatever it is, the real run will say it in its own record
         return {"cause": kind_and_line(error)}
 
@@ -176,6 +188,7 @@ VERBS: dict[str, Callable[..., dict[str, Any]]] = {
     "train": train,
     "stack": stack,
     "stackable": stackable,
+    "check": check,
     "estimate": estimate,
     "gpus": gpus,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
 
 class KeptWorkers:
-    """Workers without work, for the next plan of the same command: to import torch takes longer than a small run."""
+    """Workers without work, for the next plan of the same command: to import torch takes longer than a small run.
+
+    Attributes:
+        checked: the combinations of parts that were built, see `normexp.sweeps.beforehand`, and what probes measure.
+    """
 
     def __init__(self) -> None:
+        self.checked: dict[tuple[Hashable, ...], list[str]] = {}
         self._idle: list[Worker] = []
         self._warnings: set[str] = set()
 

@@ -66,6 +66,11 @@ class RunDirectory:
     def is_packed(self) -> bool:
         return self.source.is_packed
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything of it, in a folder or packed."""
+        return os.path.lexists(self.path) or self.has(STATUS)
+
     def has(self, name: str) -> bool:
         return self._asked(lambda source: source.has(name))
 

@@ -6,6 +6,7 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from normexp.cli.streams import print_answer
 from normexp.config.allowed import check_count
 from normexp.errors import UserError
 
@@ -70,5 +71,5 @@ def status(arguments: argparse.Namespace) -> int:
         shown = once(path)
     else:
         shown = overview(path)
-    print(shown, end="")
+    print_answer(shown, arguments.json)
     return 0

@@ -36,7 +36,7 @@ def after_sweep(runs: Mapping[Path, str], results: Path) -> tuple[str, list[str]
     words = ["--last-sweep"] if results == Path("results") else [quote(as_argument(results)), "--last-sweep"]
     if len(runs) > MOST:
         return "", [f"normexp {verb} {' '.join(words)}" for verb in ("table", "plot")]
-    begun = [run for run in runs if run.exists()]
+    begun = [run for run in runs if RunDirectory(run).has_begun]
     if not begun:
         return "", []
     try:

@@ -15,6 +15,8 @@ from normexp.data.digits import Digits
 from normexp.data.files import cache
 from normexp.data.files.cache import Content, cached, folder, newest
 from normexp.errors import UserError
+from normexp.records import locks
+from normexp.records.locks import Owner
 
 
 def content(value: int = 7) -> Content:
@@ -99,15 +101,27 @@ def test_killed_build_is_not_taken_for_an_entry(cache_folder: Path) -> None:
     assert cached("thing", "key", content).note == "a note"
 
 
-def test_leftovers_of_killed_builds_are_swept_after_a_day(cache_folder: Path) -> None:
-    cached("thing", "key", content)
-    entry = entry_of(cache_folder)
-    old, young = (cache_folder / f".{entry.name}.{name}.part" for name in ("old", "young"))
-    old.mkdir()  # as earlier versions built
-    young.touch()
-    os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
-    cache.part_path(entry)
-    assert [old.exists(), young.exists()] == [False, True]
+def test_leftovers_are_swept_at_once_or_after_a_day_where_nobody_knows_whose_they_are(tmp_path: Path) -> None:
+    target = tmp_path / "my-data.gz"
+    own = cache.part_path(target).name
+    living = own.replace(f"-{os.getpid()}-", f"-{os.getppid()}-").replace(
+        Owner.this().began, locks._began(os.getppid())
+    )
+    names = {
+        ".my-data.gz.old.part": False,
+        ".my-data.gz.young.part": True,
+        own: True,
+        living: True,
+        own.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-"): False,
+        own.replace(Owner.this().began, "1"): False,  # another process that had our number
+        own.replace(f".{Owner.this().host}-", ".other.host-"): True,
+    }
+    (tmp_path / ".my-data.gz.old.part").mkdir()  # as earlier versions built
+    os.utime(tmp_path / ".my-data.gz.old.part", (time.time() - 2 * 24 * 3600,) * 2)
+    for name in list(names)[1:]:
+        (tmp_path / name).touch()
+    cache.part_path(target)
+    assert {name: (tmp_path / name).exists() for name in names} == names
 
 
 def _build_slowly(barrier: object) -> int:

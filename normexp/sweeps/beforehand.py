@@ -6,7 +6,7 @@ imported then, and trains with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ Kind = tuple[Hashable, ...]
 
 
 def check_parts(
-    cells: Iterable[Cell], sharing: Sharing, said: Callable[[Cell, str], str], probed: bool = False
+    cells: Sequence[Cell], sharing: Sharing, said: Callable[[Cell, str], str], probed: bool = False
 ) -> dict[Path, list[str]]:
     """Build the parts of every different run; return what its probe measures, where it was tried.
 
@@ -37,17 +37,18 @@ def check_parts(
 
     Raises: UserError for the first run that would be refused, Interrupted where it is stopped.
     """
-    kind_of = {cell.path: (probed, *_kind(cell.config)) for cell in cells}
-    first = {kind_of[cell.path]: cell for cell in reversed(list(cells))}
-    known: dict[Kind, list[str]] = {} if sharing.kept is None else sharing.kept.checked
+    kind_of = {cell.path: _kind(cell.config) for cell in cells}
+    first = {kind_of[cell.path]: cell for cell in reversed(cells)}
+    known: dict[Kind, list[str] | None] = {} if sharing.kept is None else sharing.kept.checked
     absent = to_download(cell.config for cell in first.values())
-    new = [kind for kind in first if kind not in known and first[kind].config.choices["dataset"] not in absent]
+    new = [kind for kind in first if kind not in known or (probed and known[kind] is None)]
+    new = [kind for kind in new if first[kind].config.choices["dataset"] not in absent]
     if new:
         new.sort(key=lambda kind: str(first[kind].config["dataset"]))  # a worker keeps the last data that it has read
         with worker_pool(sharing.workers, 1, None if sharing.is_elsewhere else sharing.kept) as workers:
             for kind in new:
                 known[kind] = _checked(workers[0], first[kind], sharing.is_elsewhere, said, probed)
-    return {path: known[kind] for path, kind in kind_of.items() if kind in known}
+    return {path: names for path, kind in kind_of.items() if (names := known.get(kind)) is not None}
 
 
 def _kind(config: Config) -> Kind:
@@ -58,11 +59,13 @@ def _kind(config: Config) -> Kind:
 
 def _checked(
     worker: Worker, cell: Cell, elsewhere: bool, said: Callable[[Cell, str], str], probed: bool
-) -> list[str]:
+) -> list[str] | None:
+    """Return what the probe of a run measures; None where it was not tried, or the worker failed by another fault."""
     try:
         answer = worker.request({"verb": "check", "overrides": cell.overrides, "probed": probed})
     except Interrupted:
         raise Interrupted(UNBEGUN) from None
     if "refused" in answer and not (elsewhere and answer["unavailable"]):
         raise (Unavailable if answer["unavailable"] else UserError)(said(cell, answer["refused"]))
-    return list(answer.get("probed", []))
+    names: list[str] | None = answer.get("probed")
+    return names

@@ -25,7 +25,7 @@ class KeptWorkers:
     """
 
     def __init__(self) -> None:
-        self.checked: dict[tuple[Hashable, ...], list[str]] = {}
+        self.checked: dict[tuple[Hashable, ...], list[str] | None] = {}
         self._idle: list[Worker] = []
         self._warnings: set[str] = set()
 

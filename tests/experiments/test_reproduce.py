@@ -171,8 +171,9 @@ def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):
 
 
 def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypatch):
-    def request(worker: InProcess, *_: object) -> dict[str, object]:
-        worker.stop()
+    def request(worker: InProcess, message: dict[str, object], *_: object) -> dict[str, object]:
+        if message["verb"] == "train":
+            worker.stop()
         return {"status": "done", "seconds": 1.0}
 
     monkeypatch.setattr(InProcess, "request", request)

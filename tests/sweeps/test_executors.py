@@ -136,6 +136,7 @@ def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monk
 
 def test_printed_script_needs_no_submitit_and_opens_what_failed_to_its_workers(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = (*TINY, f"results_dir={results}", "seed=0,1", "executor=slurm", "executor.print_script=true")
     status, script, stderr = cli("sweep", *words)
     assert (status, script.splitlines()[0]) == (0, "#!/bin/bash"), stderr
@@ -408,6 +409,7 @@ def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, mo
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
     monkeypatch.setattr(slurm.SlurmExecutor, "start", refuse)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
     assert status == 2
     assert stderr.endswith("normexp: executor=slurm: nothing was submitted: no such account\n")

@@ -16,6 +16,7 @@ from normexp.evidence.curves import Cell, better_direction, is_share, named_poin
 from normexp.evidence.reading import value_at
 from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
+from normexp.evidence.stats import CONFIDENCE
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
 from normexp.experiments.figure_kinds import SELECTION
@@ -46,7 +47,7 @@ def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) 
         records, confidence = _at_look(measured), measured.confidence
         metric, note = experiment.table.metric or experiment.table.looks[0].metric, measured.progress
     else:  # of the seeds of a search, which are looked at once
-        records, confidence = trial_records(experiment, results), 0.95
+        records, confidence = trial_records(experiment, results), CONFIDENCE
         metric, note = _metric(experiment), _whose(experiment)
     if better_direction(metric) is None:
         return {}

@@ -10,7 +10,7 @@ from typing import TypeVar
 from normexp.evidence.claims.sequential import looks_taken
 from normexp.evidence.curves import PROBE, Cell, Curve, Curves, better_direction, short_commit
 from normexp.evidence.reading import MissingRuns, value_at
-from normexp.evidence.stats import Design
+from normexp.evidence.stats import CONFIDENCE, Design
 from normexp.experiments.experiment import Experiment
 from normexp.report.frames.frame import experiment_frame
 from normexp.report.frames.record import Record
@@ -55,7 +55,7 @@ class Measured:
     @property
     def confidence(self) -> float:
         """That of an interval that is one of 95 %, given how often it was looked at."""
-        return self.design.confidence(self.looks) if self.design else 0.95
+        return self.design.confidence(self.looks) if self.design else CONFIDENCE
 
     @property
     def progress(self) -> str:

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_v
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import Text, Where
-from normexp.evidence.curves import extremes, said_extremes
+from normexp.evidence.metrics import extremes, said_extremes
 from normexp.evidence.scales import PAPER, SCALES, Scale
 
 

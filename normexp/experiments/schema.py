@@ -15,7 +15,7 @@ from normexp.errors import unknown
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
-from normexp.evidence.curves import extremes, is_share, said_extremes
+from normexp.evidence.metrics import extremes, is_share, said_extremes
 from normexp.evidence.scales import Scale
 from normexp.experiments.figure import check_range
 from normexp.experiments.figure_kinds import FigureSpec

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction, is_share, named_point
+from normexp.evidence.curves import Cell, named_point
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.reading import value_at
 from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
@@ -33,7 +34,7 @@ from normexp.report.figures.words import of_key
 from normexp.report.frames.chosen import RATE
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.tables.formats import csv_text, markdown
 from normexp.report.tables.sensitivity import sensitivity_table
 
@@ -117,7 +118,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
         title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
+        panels={each: Panel(each, "", possible(metric), bad_end(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import PROBE, Cell, Curve, Curves, better_direction, short_commit
+from normexp.evidence.curves import PROBE, Cell, Curve, Curves, short_commit
+from normexp.evidence.metrics import better_direction
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import CONFIDENCE, Design
 from normexp.experiments.experiment import Experiment

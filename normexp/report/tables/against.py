@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest, unknown
-from normexp.evidence.curves import better_direction
-from normexp.evidence.reading import worst
+from normexp.evidence.metrics import better_direction, worst
 from normexp.evidence.stats import CONFIDENCE, PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
 from normexp.report.tables.rounding import with_interval

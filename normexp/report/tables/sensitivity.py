@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from normexp.evidence.curves import Curve, cost_sign, is_share
+from normexp.evidence.curves import Curve
+from normexp.evidence.metrics import cost_sign, is_share
 from normexp.evidence.ranking import loss_beside, rank_of
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import (

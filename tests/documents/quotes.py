@@ -347,8 +347,8 @@ QUOTES = (
     Quote(
         "README.md",
         "test error {:.2f} % with batch normalization, {:.2f} % with NormProp, {:.2f} % with neither | "
-        "{:.1f} ± {:.1f}, {:.1f} ± {:.1f} and {:.1f} ± {:.1f} %: the same order; neither, and no dropout, which the first "
-        "two do without, {:.1f} ± {:.1f} %",
+        "{:.1f} ± {:.1f}, {:.1f} ± {:.1f} and {:.1f} ± {:.1f} %: the same order; neither, and no dropout, which the "
+        "first two do without, {:.1f} ± {:.1f} %",
         lambda: in_percent(
             "arpit2016_table/desk", "Batch Normalization", "NormProp", "NIN", control="NIN without dropout"
         ),

@@ -23,7 +23,7 @@ from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import Interval, t_interval
 
-LEVEL = 0.01  # over all places together
+OF_A_LAW = 0.01  # the level of its test, over all places together
 Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
 
 
@@ -114,7 +114,7 @@ def comparisons(claim: Follows, curves: Curves) -> list[Comparison]:
     }
     if not samples:
         raise MissingRuns(f"{claim.of} has no finished run with a {claim.formula}")
-    confidence = 1 - LEVEL / len(samples)
+    confidence = 1 - OF_A_LAW / len(samples)
     return [_compared(claim, where.strip(), sample, confidence) for where, sample in samples.items()]
 
 
@@ -192,6 +192,6 @@ def _allowed(claim: Follows, place: Comparison) -> str:
     if claim.rounding is not None:
         return f"off by at most {max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
     order = f", remainder {place.remainder:.2g}" + (f" ({claim.order})" if claim.order else "")
-    return f"{100 * (1 - LEVEL):.4g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
+    return f"{100 * (1 - OF_A_LAW):.4g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
         order if claim.remainder else ""
     )

@@ -21,7 +21,7 @@ from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.curves import Curves
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.scales import PAPER
-from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
+from normexp.evidence.stats import CONFIDENCE, LEVEL, Design, SampleSize, holm, holm_confidence, plan
 
 _TESTS: dict[str, Callable[..., TestResult]] = {
     "value": value,
@@ -86,7 +86,7 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
         decided,
         _evidence(result, adjusted, wanted, unfinished(curves, arms)),
         result.estimate,
-        result.interval(0.95),
+        result.interval(CONFIDENCE),
         result.n,
         result.decision.p if result.decision else None,
         adjusted,
@@ -132,14 +132,14 @@ def _decided(result: TestResult, adjusted: Adjusted | None) -> str:
 
 
 def _evidence(result: TestResult, adjusted: Adjusted | None, wanted: SampleSize | None, pending: int) -> str:
-    parts, interval = [result.what], result.interval(0.95)
+    parts, interval = [result.what], result.interval(CONFIDENCE)
     if result.estimate is not None and interval is not None:
         shown = "not known" if math.isnan(result.estimate) else f"{result.estimate:.4g}"
         parts.append(f"{shown}, 95% {interval}")
     parts.append(f"n={result.n}")
     if result.decision is not None and adjusted is not None:
         parts.append(f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}")
-        if adjusted.confidence > 0.95:
+        if adjusted.confidence > CONFIDENCE:
             parts.append(f"adjusted {100 * adjusted.confidence:.3g}% {adjusted.interval}")
     parts += [result.note] if result.note else []
     parts += [f"about {wanted.observed} fresh seeds would decide"] if wanted and wanted.observed else []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.evidence.curves import MEASURES, better_direction, cost_sign
+from normexp.evidence.metrics import MEASURES, better_direction, cost_sign
 from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import mean, paired, without_last_bits
 from normexp.report.frames.frame import Frame

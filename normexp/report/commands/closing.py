@@ -10,7 +10,7 @@ from shlex import quote
 from normexp.config import option
 from normexp.config.text import as_argument
 from normexp.errors import UserError
-from normexp.evidence.curves import MEASURES
+from normexp.evidence.metrics import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.report.commands.runs import draw
 from normexp.report.frames.frame import Frame, folder_frame, frame_of

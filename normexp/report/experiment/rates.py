@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction, is_share, named_point
+from normexp.evidence.curves import Cell, named_point
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.reading import value_at
 from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
+from normexp.evidence.stats import CONFIDENCE
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
 from normexp.experiments.figure_kinds import SELECTION
@@ -32,7 +34,7 @@ from normexp.report.figures.words import of_key
 from normexp.report.frames.chosen import RATE
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.tables.formats import csv_text, markdown
 from normexp.report.tables.sensitivity import sensitivity_table
 
@@ -46,7 +48,7 @@ def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) 
         records, confidence = _at_look(measured), measured.confidence
         metric, note = experiment.table.metric or experiment.table.looks[0].metric, measured.progress
     else:  # of the seeds of a search, which are looked at once
-        records, confidence = trial_records(experiment, results), 0.95
+        records, confidence = trial_records(experiment, results), CONFIDENCE
         metric, note = _metric(experiment), _whose(experiment)
     if better_direction(metric) is None:
         return {}
@@ -116,7 +118,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
         title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
+        panels={each: Panel(each, "", possible(metric), bad_end(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,

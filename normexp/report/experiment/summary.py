@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.curves import better_direction, cost_sign
+from normexp.evidence.metrics import better_direction, cost_sign
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.table import SET_UP

@@ -21,7 +21,7 @@ from normexp.report.figures.styles import LineStyle, dark_to_light, distinct, of
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.ratios import ratios
 
 MOST = 12  # arms whose rows have colours
@@ -248,7 +248,7 @@ class FigureContext(Generic[Spec]):
         return factor(metric) if axis == "y" or "y" not in self.spec.numbered else 1.0
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
-        known = replace(panel, possible=possible(metric), worst=worst(metric)) if metric else panel
+        known = replace(panel, possible=possible(metric), worst=bad_end(metric)) if metric else panel
         return replace(known, x=limits.get("x"), y=limits.get("y"))
 
     def value_label(self, axis: str, metric: str, at: str = "last") -> str:

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import PROBE, Cell, Curve, Curves, better_direction, short_commit
+from normexp.evidence.curves import PROBE, Cell, Curve, Curves, short_commit
+from normexp.evidence.metrics import better_direction
 from normexp.evidence.reading import MissingRuns, value_at
-from normexp.evidence.stats import Design
+from normexp.evidence.stats import CONFIDENCE, Design
 from normexp.experiments.experiment import Experiment
 from normexp.report.frames.frame import experiment_frame
 from normexp.report.frames.record import STALE, Record
@@ -61,7 +62,7 @@ class Measured:
     @property
     def confidence(self) -> float:
         """That of an interval that is one of 95 %, given how often it was looked at."""
-        return self.design.confidence(self.looks) if self.design else 0.95
+        return self.design.confidence(self.looks) if self.design else CONFIDENCE
 
     @property
     def progress(self) -> str:

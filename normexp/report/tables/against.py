@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest, unknown
-from normexp.evidence.curves import better_direction
-from normexp.evidence.reading import worst
-from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
+from normexp.evidence.metrics import better_direction, worst
+from normexp.evidence.stats import CONFIDENCE, PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
 from normexp.report.tables.rounding import with_interval
 from normexp.report.tables.table import EMPTY, Value
@@ -72,7 +71,7 @@ class Against:
         return dict(zip(("difference", "difference_low", "difference_high", "pairs", "p"), ends, strict=True))
 
 
-def difference(estimate: PointEstimate, unit: float, confidence: float = 0.95) -> str:
+def difference(estimate: PointEstimate, unit: float, confidence: float = CONFIDENCE) -> str:
     """Return `+1.2 [-0.4, +2.8]`, with `by rank` behind it where no pairs were compared.
 
     Args:

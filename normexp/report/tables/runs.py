@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
-from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.metrics import SCORES, better_direction, is_share
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frames.chosen import every_rate_was_chosen
 from normexp.report.frames.frame import Frame, where
@@ -22,10 +22,7 @@ from normexp.report.tables.table import EMPTY, Table, Value
 if TYPE_CHECKING:
     import pandas as pd
 
-METRICS = (
-    "test/accuracy", "test/rmse", "test/bits_per_byte",
-    "validation/accuracy", "validation/rmse", "validation/bits_per_byte", "train/loss",
-)  # fmt: skip
+METRICS = (*(f"{split}/{score}" for split in ("test", "validation") for score in SCORES.values()), "train/loss")
 ARROWS = {"higher": " ↑", "lower": " ↓", None: ""}  # to what is better
 MEANING = (
     "Mean ± standard deviation (divisor n - 1; none for one seed) over the seeds at the last step, not the best "

@@ -213,6 +213,7 @@ def test_bench_that_is_told_to_end_goes_as_with_ctrl_c(cli, monkeypatch):
     assert (status, stderr.splitlines()[1:]) == (130, ["normexp: interrupted"])
 
 
+@pytest.mark.slow
 def test_bench_says_what_a_side_refuses_in_one_line():
-    with one_line_error("bench: side normexp: dataset.archive=nowhere: "):
-        race(["normexp"], ["dataset=cifar10", "dataset.archive=nowhere"], 1, 0.1)
+    with one_line_error("bench: side plain_gpt: plain_gpt knows norm=layer"):
+        race(["plain_gpt"], [*GPT, "model.width=16", "model.bias=true"], 1, 0.1)

@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
+from normexp.data.csv_file import CsvFile
 from normexp.data.digits import Digits
 from normexp.data.files import cache
 from normexp.data.files.cache import Content, cached, folder, newest
+from normexp.data.mnist import Mnist
 from normexp.errors import UserError
 from normexp.records import locks
 from normexp.records.locks import Owner
@@ -122,6 +124,23 @@ def test_leftovers_are_swept_at_once_or_after_a_day_where_nobody_knows_whose_the
         (tmp_path / name).touch()
     cache.part_path(target)
     assert {name: (tmp_path / name).exists() for name in names} == names
+
+
+def test_without_a_home_folder_what_needs_no_cache_is_read_and_the_rest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache was a folder `~` of the current one, or the error of a library."""
+    for name in ("NORMEXP_DATA", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n3,4\n")
+    os.utime(tmp_path / "own.csv", (0, 0))
+    assert CsvFile(file="own.csv", target="b").content()
+    assert len(Digits().load(0).train)
+    with one_line_error("there is no home folder for data; set NORMEXP_DATA to a writable folder"):
+        Mnist().load(0)
+    assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
 
 
 def _build_slowly(barrier: object) -> int:

@@ -58,11 +58,20 @@ class UnwritableCache(UserError):
 
 
 def folder() -> Path:
-    """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches."""
+    """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches.
+
+    Raises UnwritableCache where that is in a home folder, and there is none: ~ would be one of the current folder.
+    """
     from platformdirs import user_cache_path
 
     own = os.environ.get("NORMEXP_DATA")
-    return Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
+    try:
+        found = Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
+    except RuntimeError:  # newer versions say it themselves
+        found = Path("~")
+    if found.parts[:1] == ("~",):
+        raise UnwritableCache("there is no home folder for data; set NORMEXP_DATA to a writable folder")
+    return found
 
 
 def downloads(name: str) -> Path:
@@ -95,7 +104,7 @@ def newest(name: str) -> str | None:
     try:
         entries = sorted(folder().glob(f"{name}-*.safetensors"), key=lambda path: path.stat().st_mtime)
         return str(_about(entries[-1])["key"]) if entries else None
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, UnwritableCache):
         return None
 
 

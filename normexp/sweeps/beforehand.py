@@ -28,8 +28,8 @@ def check_parts(
 ) -> dict[Path, list[str]]:
     """Build the parts of every different run; return what its probe measures, where it was tried.
 
-    What this command has checked before is not built again. Left out are data that have to be downloaded first; with
-    workers elsewhere also what this machine alone lacks.
+    What this command has checked before is not built again, and nothing is where data are still to be downloaded. With
+    workers elsewhere, what this machine alone lacks is passed by.
 
     Args:
         said: (cell, cause) -> the line of the error.
@@ -38,12 +38,12 @@ def check_parts(
     Raises: UserError for the first run that would be refused, Interrupted where it is stopped.
     """
     kind_of = {cell.path: _kind(cell.config) for cell in cells}
-    first = {kind_of[cell.path]: cell for cell in reversed(cells)}
+    first: dict[Kind, Cell] = {}
+    for cell in cells:
+        first.setdefault(kind_of[cell.path], cell)
     known: dict[Kind, list[str] | None] = {} if sharing.kept is None else sharing.kept.checked
-    absent = to_download(cell.config for cell in first.values())
     new = [kind for kind in first if kind not in known or (probed and known[kind] is None)]
-    new = [kind for kind in new if first[kind].config.choices["dataset"] not in absent]
-    if new:
+    if new and not to_download(first[kind].config for kind in new):
         new.sort(key=lambda kind: str(first[kind].config["dataset"]))  # a worker keeps the last data that it has read
         with worker_pool(sharing.workers, 1, None if sharing.is_elsewhere else sharing.kept) as workers:
             for kind in new:
@@ -65,7 +65,9 @@ def _checked(
         answer = worker.request({"verb": "check", "overrides": cell.overrides, "probed": probed})
     except Interrupted:
         raise Interrupted(UNBEGUN) from None
-    if "refused" in answer and not (elsewhere and answer["unavailable"]):
-        raise (Unavailable if answer["unavailable"] else UserError)(said(cell, answer["refused"]))
+    if answer.get("unavailable") and not elsewhere:
+        raise Unavailable(answer["refused"])
+    if "refused" in answer and not answer["unavailable"]:
+        raise UserError(said(cell, answer["refused"]))
     names: list[str] | None = answer.get("probed")
     return names

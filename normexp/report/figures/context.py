@@ -65,6 +65,12 @@ class FigureContext(Generic[Spec]):
             raise self.error("no run of its arms is finished")
         return runs
 
+    @property
+    def unfinished(self) -> str:
+        """How many of the figure's runs are trained, in words; empty where all are."""
+        finished = [record.finished for record in self.measured.records if record.cell in self.cells]
+        return "" if all(finished) else f"not all trained yet: {sum(finished)} of {len(finished)} runs"
+
     def predicted(self) -> FigureContext[Spec]:
         """Return the context of the first arm alone: the one whose formula a figure draws."""
         arms = [next(iter(self.runs)).arm]
@@ -232,6 +238,7 @@ class FigureContext(Generic[Spec]):
                 Reference(self._unit(each.axis, metric) * each.at, each.text, each.axis) for each in self.spec.reference
             ),
             preview=self.experiment.scale == SMOKE,
+            unfinished=self.unfinished,
             sentences=(caption, *given.pop("sentences", ())),
             notes=(*self.notes, *self.data_notes),
             **given,

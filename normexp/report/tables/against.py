@@ -13,7 +13,7 @@ from normexp.evidence.curves import better_direction
 from normexp.evidence.reading import worst
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
-from normexp.report.tables.rounding import with_interval
+from normexp.evidence.rounding import with_interval
 from normexp.report.tables.table import EMPTY, Value
 
 if TYPE_CHECKING:

@@ -18,13 +18,19 @@ HEAD = """\
 
 Most claims about normalization are about accuracies, and need large networks to be tested. A few are formulas that
 predict a number exactly, and a laptop can check them at full scale in minutes. Each section below has the formula,
-what it means, a figure, and the verdicts of the records under `results/`. A law *follows* if at every point of its
-grid the confidence interval of measured minus predicted (a t interval over the seeds, 99 % for all points together)
-contains 0, or reaches the remainder that the law allows for; an identity has to hold to rounding in every run. Every
-law has *controls*: runs that violate one of its assumptions, and so have to deviate from it. *Where* is the point at
-which measurement and formula differ most in units of the tolerance; a step is whatever the study counts: an update, a
-layer, a width, a depth. `normexp laws` prints this as one page, `normexp reproduce --laws` measures it again, and
-`scripts/make_laws.py` writes this page from the records.
+what it means, a figure, and the verdicts of the records under `results/`. `normexp laws` prints this as one page,
+`normexp reproduce --laws` measures it again, and `scripts/make_laws.py` writes this page from the records.
+
+A law *follows* if at every point of its grid the interval of measured minus formula (a t interval over the seeds, 99 %
+for all points together) contains 0, or reaches the remainder that the law allows, and is narrow enough to say so. It
+*does not follow* if at some point the interval lies outside what is allowed, however little that is: a precise
+measurement contradicts by a small difference what a vague one leaves. An identity has to hold to rounding in every run.
+A *control* is a set of runs that violate an assumption of the law, and so have to deviate from it: a *control leaves
+the law* if its interval lies outside somewhere, and a *control follows* if it does nowhere, so that the
+assumption is not seen to be needed. The rows have the point at which measurement and formula differ most in units of
+what is allowed (*where*): means over the seeds, their difference with its interval, and the allowed remainder, to as many digits
+as the interval bears. A formula `≤ 4.6` is a bound: the size of what is measured may not be above it. Of an identity
+the difference is that of the run furthest off, and what is allowed is its rounding.
 
 All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then.
 Every verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's
@@ -82,9 +88,7 @@ def _section(law: Law) -> Iterator[str]:
         yield from (f"*Tolerance.* {' '.join(experiment.law.tolerance.split())}", "")
     yield _figure(experiment)
     yield ""
-    yield "| verdict | claim | measured | formula | where |\n| --- | --- | --- | --- | --- |"
-    yield from (_row(check) for check in law.checks)
-    yield ""
+    yield from _checks(law.checks)
     yield from _findings(experiment)
     yield f"`{law.command}`, {law.seconds or 0:.0f} seconds of one thread."
 
@@ -118,8 +122,24 @@ def _findings(experiment: Experiment) -> Iterator[str]:
     return (f"**Finding.** {' '.join(finding.split())}\n" for finding in experiment.findings)
 
 
+def _checks(checks: Sequence[Check]) -> Iterator[str]:
+    """Yield the table of what follows a formula and of what leaves it, then that of the other claims."""
+    formulas = [check for check in checks if check.words]
+    others = [check for check in checks if not check.words]
+    heads = {
+        "| verdict | claim | where | measured | formula | measured - formula [99 %] | allowed |": formulas,
+        "| verdict | claim | evidence |": others,
+    }
+    for head, rows in heads.items():
+        if rows:
+            yield f"{head}\n|{' --- |' * (head.count('|') - 1)}"
+            yield from map(_row, rows)
+            yield ""
+
+
 def _row(check: Check) -> str:
-    if check.measured is None or check.predicted is None:
-        return f"| {check.verdict} | {check.what} | | | {check.evidence} |"
-    numbers = f"{float(check.measured):.5g} | {float(check.predicted):.5g}"
-    return f"| {check.verdict} | {check.what} | {numbers} | {check.where} |"
+    said = check.words
+    if said is None:
+        return f"| {check.verdict} | {check.what} | {check.evidence} |"
+    numbers = (said.measured, said.formula, said.difference, said.allowed)
+    return f"| {check.verdict} | {check.what} | {said.where} | {' | '.join(numbers)} |"

@@ -60,6 +60,7 @@ KNOWN |= {"_accepts_", "_gives_", "_needs_", "_inputs_", "_recipe_"}
 KNOWN |= {"_tokens_", "_placed_", "_causal_", "_normalizes_"}  # of transformers
 KNOWN |= {"_masked_by_", "_batch_statistics_", "_works_with_one_", "_gradient_", "_parts_", "_metrics_", "_recurrent_"}
 KNOWN |= {"_measures_time_", "_called_", "_own_schemes_", "_in_recurrence_", "_reads_", "_in_order_"}
+KNOWN |= {"_step_", "_units_"}  # of what a study measures
 KNOWN |= {"_of_running_averages_", "_unless_", "_outside_recurrence_", "_only_with_", "_split_seed_draws_", "_waits_"}
 OF_KEYS = ("_masked_by_", "_in_recurrence_", "_outside_recurrence_", "_of_running_averages_", "_only_with_")
 OF_KEYS += ("_split_seed_draws_", "_waits_")

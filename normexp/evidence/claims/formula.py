@@ -19,10 +19,13 @@ from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
 from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
+from normexp.evidence.claims.units import Named
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.reading import MissingRuns, value_at
+from normexp.evidence.rounding import like_interval
 from normexp.evidence.stats import Interval, t_interval
 
+STEP = Named().step
 OF_A_LAW = 0.01  # the level of its test, over all places together
 Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
 
@@ -82,13 +85,16 @@ def _ratio(distance: float, allowed: float) -> float:
     return distance / allowed if allowed else math.inf if distance else 0.0
 
 
-def follows(claim: Follows, curves: Curves) -> TestResult:
+def follows(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
     """Does the measurement follow the formula at every place?
 
     Contradicted where one interval misses the remainder; holds where none does and each is narrow enough to say so
     (`resolution`); undecided otherwise, and with fewer than two seeds, unless the law is an identity.
+
+    Args:
+        step: what a step of the curves is called.
     """
-    places = comparisons(claim, curves)
+    places = comparisons(claim, curves, step)
     settled = UNDECIDED if any(map(_unknown, places)) else HOLDS
     if settled == HOLDS and claim.rounding is None:
         settled = UNDECIDED if any(place.blurred(claim.resolution) for place in places) else HOLDS
@@ -97,19 +103,19 @@ def follows(claim: Follows, curves: Curves) -> TestResult:
     return _result(claim, places, settled)
 
 
-def leaves(claim: Follows, curves: Curves) -> TestResult:
+def leaves(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
     """Does the control, which breaks an assumption of the law, leave the formula at some place?"""
     opposite = {HOLDS: CONTRADICTED, CONTRADICTED: HOLDS, UNDECIDED: UNDECIDED}
-    result = follows(claim, curves)
+    result = follows(claim, curves, step)
     return replace(result, settled=opposite[result.settled])
 
 
-def comparisons(claim: Follows, curves: Curves) -> list[Comparison]:
+def comparisons(claim: Follows, curves: Curves, step: str = STEP) -> list[Comparison]:
     """Return the law at every place of the grid. Raises MissingRuns where there is none."""
     samples = {
         where: sample
         for point, runs in runs_by_point(curves, claim.of).items()
-        for where, sample in _samples(claim, runs, at_point(point))
+        for where, sample in _samples(claim, runs, at_point(point), step)
         if _is_place(sample)
     }
     if not samples:
@@ -127,11 +133,11 @@ def _is_place(sample: Sample) -> bool:
     return not predictions or not all(map(math.isnan, predictions))
 
 
-def _samples(claim: Follows, runs: Runs, point: str) -> Iterator[tuple[str, Sample]]:
+def _samples(claim: Follows, runs: Runs, point: str, called: str) -> Iterator[tuple[str, Sample]]:
     every = sorted({int(step) for run in runs.values() for step in run.step})
     for step in every if claim.at == "every" else [None]:
         at = claim.at if step is None else f"step {step}"
-        where = point + ("" if step is None else f" at step {step}")
+        where = point + ("" if step is None else f" at {called.format(step)}")
         yield where, [_read(claim, run, at) for run in runs.values()]
 
 
@@ -180,18 +186,24 @@ def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResul
     worst = max(places, key=lambda place: -math.inf if math.isnan(place.excess) else place.excess)
     among = f"{len(places)} places, " if len(places) > 1 else ""
     where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
-    what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {worst.measured:.6g}, formula "
-    what += f"{worst.predicted:.6g}, {_allowed(claim, worst)}"
-    details: Mapping[str, Any] = {"law": asdict(worst), "places": [asdict(place) for place in places]}
+    what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {_said(claim, worst)}"
+    details: Mapping[str, Any] = {"law": {**asdict(worst), "identity": claim.rounding is not None}, "places": [asdict(place) for place in places]}
     few = claim.rounding is None and worst.n < 2
     note = "fewer than two seeds decide nothing" if few else ""
     return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)
 
 
-def _allowed(claim: Follows, place: Comparison) -> str:
-    if claim.rounding is not None:
-        return f"off by at most {max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
-    order = f", remainder {place.remainder:.2g}" + (f" ({claim.order})" if claim.order else "")
-    return f"{100 * (1 - OF_A_LAW):.4g}% [{place.low:.3g}, {place.high:.3g}] of the difference" + (
-        order if claim.remainder else ""
+def _said(claim: Follows, place: Comparison) -> str:
+    """Say what was measured, what is predicted, how far that is apart and how far it may be."""
+    if claim.rounding is not None or not math.isfinite(place.high - place.low):
+        return (
+            f"{place.measured:.4g}, formula {place.predicted:.4g}, off by at most "
+            f"{max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
+        )
+    measured, predicted, difference, low, high = like_interval(
+        place.measured, place.predicted, (place.low + place.high) / 2, place.low, place.high
     )
+    order = f" ({claim.order})" if claim.order else ""
+    remainder = f", remainder {place.remainder:.2g}{order}" if claim.remainder else ""
+    interval = f"{100 * (1 - OF_A_LAW):.4g}% [{low}, {high}]"
+    return f"{measured}, formula {predicted}, difference {difference}, {interval}{remainder}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
@@ -11,13 +10,15 @@ from normexp.config.text import amount
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
-from normexp.evidence.claims.estimands import Count, StepsToTarget, is_judged
+from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget, is_judged
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
+from normexp.evidence.claims.units import Named, unit_of
 from normexp.evidence.claims.verdict import Adjusted, Verdict
+from normexp.evidence.claims.words import in_words, interval_in_words
 from normexp.evidence.curves import Curves
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.scales import PAPER
@@ -37,7 +38,13 @@ _TESTS: dict[str, Callable[..., TestResult]] = {
 }
 
 
-def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: Design | None = None) -> list[Verdict]:
+def judge(
+    claims: Sequence[Claim],
+    curves: Curves,
+    scale: str = PAPER,
+    design: Design | None = None,
+    named: Named = Named(),
+) -> list[Verdict]:
     """Return the verdicts in the order of the claims.
 
     A printed number is judged at scale paper only; at another it is shown, and takes no part in what follows.
@@ -47,12 +54,13 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
 
     Args:
         design: of seeds that are added in batches; p-values and intervals then hold at all looks together.
+        named: units and steps of a study.
     """
     if design is None:
-        results = [_result(claim, scale, curves) for claim in claims]
+        results = [_result(claim, scale, named, curves) for claim in claims]
     else:
         looks = looks_taken(curves, design)
-        results = [at_looks(partial(_result, claim, scale), looks, design) for claim in claims]
+        results = [at_looks(partial(_result, claim, scale, named), looks, design) for claim in claims]
     tested = [result.decision.p for result in results if result.decision]
     corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
     verdicts = []
@@ -61,30 +69,33 @@ def judge(claims: Sequence[Claim], curves: Curves, scale: str = PAPER, design: D
         if result.decision:
             p, confidence = next(corrected)
             adjusted = Adjusted(p, confidence, result.interval(confidence))
-        verdict = _verdict(claim, result, adjusted, len(tested), curves)
+        unit = unit_of(claim, curves, named)
+        verdict = _verdict(claim, result, adjusted, len(tested), curves, unit)
         if design and verdict.fresh_seeds:
             verdict = replace(verdict, fresh_seeds_in_looks=_wanted(result, len(tested), design.shares[-1]))
         verdicts.append(verdict)
     return verdicts
 
 
-def _result(claim: Claim, scale: str, curves: Curves, share: float = 1.0) -> TestResult:
+def _result(claim: Claim, scale: str, named: Named, curves: Curves, share: float = 1.0) -> TestResult:
     """Return what the runs of one look say of a claim; `share` is that of the level."""
     try:
-        looked = (curves, share) if isinstance(claim, StepsToTarget) else (curves,)
-        result = _TESTS[claim.compare](claim, *looked)
+        more = (share,) if isinstance(claim, StepsToTarget) else (named.step,) if isinstance(claim, Follows) else ()
+        result = _TESTS[claim.compare](claim, curves, *more)
     except MissingRuns as reason:
         result = TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
     return result if is_judged(claim, scale) else replace(result, decision=None, settled=NOT_JUDGED)
 
 
-def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves) -> Verdict:
+def _verdict(
+    claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves, unit: str
+) -> Verdict:
     arms = {place.arm for place in claim.places()}
     decided = _decided(result, adjusted)
     wanted = _wanted(result, family) if decided == UNDECIDED else None
     return Verdict(
         decided,
-        _evidence(result, adjusted, wanted, unfinished(curves, arms)),
+        "; ".join(_evidence(claim, result, adjusted, unit, wanted, unfinished(curves, arms))),
         result.estimate,
         result.interval(CONFIDENCE),
         result.n,
@@ -93,6 +104,7 @@ def _verdict(claim: Claim, result: TestResult, adjusted: Adjusted | None, family
         wanted,
         (*result.remarks, *_wider(claim, result, decided, adjusted), *different_origins(curves, arms)),
         result.details,
+        unit=unit,
     )
 
 
@@ -131,16 +143,21 @@ def _decided(result: TestResult, adjusted: Adjusted | None) -> str:
     return HOLDS if result.decision.inside < result.decision.outside else CONTRADICTED
 
 
-def _evidence(result: TestResult, adjusted: Adjusted | None, wanted: SampleSize | None, pending: int) -> str:
-    parts, interval = [result.what], result.interval(CONFIDENCE)
+def _evidence(
+    claim: Claim, result: TestResult, adjusted: Adjusted | None, unit: str, wanted: SampleSize | None, pending: int
+) -> Iterator[str]:
+    yield result.what
+    interval = result.interval(CONFIDENCE)
     if result.estimate is not None and interval is not None:
-        shown = "not known" if math.isnan(result.estimate) else f"{result.estimate:.4g}"
-        parts.append(f"{shown}, 95% {interval}")
-    parts.append(f"n={result.n}")
+        yield in_words(result.estimate, interval, unit, claim.compare, "95%")
+    yield f"n={result.n}"
     if result.decision is not None and adjusted is not None:
-        parts.append(f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}")
-        if adjusted.confidence > CONFIDENCE:
-            parts.append(f"adjusted {100 * adjusted.confidence:.3g}% {adjusted.interval}")
-    parts += [result.note] if result.note else []
-    parts += [f"about {wanted.observed} fresh seeds would decide"] if wanted and wanted.observed else []
-    return "; ".join(parts) + (f"; {amount(pending, 'run')} not finished" if pending else "")
+        yield f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}"
+        if adjusted.confidence > CONFIDENCE and adjusted.interval is not None:
+            yield f"adjusted {100 * adjusted.confidence:.3g}% {interval_in_words(adjusted.interval, unit)}"
+    if result.note:
+        yield result.note
+    if wanted and wanted.observed:
+        yield f"about {wanted.observed} fresh seeds would decide"
+    if pending:
+        yield f"{amount(pending, 'run')} not finished"

@@ -39,6 +39,7 @@ class Verdict:
         details: of the steps to a range of targets.
         fresh_seeds_in_looks: the same with the looks of a sequential design, in proportion, for a last look with its
             share of the level; None without a design.
+        unit: of estimate and interval, as people read them; empty where there is none.
     """
 
     verdict: str
@@ -52,6 +53,7 @@ class Verdict:
     remarks: tuple[str, ...] = ()
     details: Mapping[str, Any] = field(default_factory=dict)
     fresh_seeds_in_looks: SampleSize | None = None
+    unit: str = ""
 
 
 def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, Any]:
@@ -68,6 +70,7 @@ def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, A
         "remarks": list(verdict.remarks),
         "estimate": verdict.estimate,
         "interval": _ends(verdict.interval),
+        "unit": verdict.unit,
         "n": verdict.n,
         "p": verdict.p,
         "p_holm": adjusted.p if adjusted else None,

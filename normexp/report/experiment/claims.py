@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from normexp.config.options import said_by
 from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
+from normexp.evidence.claims.units import Named
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change
 from normexp.experiments.reproduce import command
@@ -20,7 +22,15 @@ def judged(experiment: Experiment, measured: Measured) -> list[tuple[Claim, Verd
         return [(claim, Verdict(NOT_YET, measured.waiting)) for claim in experiment.claims]
     known = [*measured.metrics, *measured.probe_metrics]
     claims = [check_names(claim, list(experiment.arms), known, experiment.axes) for claim in experiment.claims]
-    return list(zip(claims, judge(claims, measured.curves, experiment.scale, experiment.design), strict=True))
+    named = _named(experiment.common.get("study", "none"))
+    verdicts = judge(claims, measured.curves, experiment.scale, experiment.design, named)
+    return list(zip(claims, verdicts, strict=True))
+
+
+def _named(study: str) -> Named:
+    """Return what a study calls what it measures."""
+    units, step = (said_by("study", study, key) for key in ("_units_", "_step_"))
+    return Named(units or {}, step or Named().step)
 
 
 def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[Change]) -> list[dict[str, Any]]:

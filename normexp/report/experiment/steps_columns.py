@@ -13,7 +13,7 @@ from normexp.report.experiment.columns import Column, Row
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
 from normexp.report.steps_to_target import Target, steps_by_seed
-from normexp.report.tables.rounding import ratio
+from normexp.evidence.rounding import ratio
 from normexp.report.tables.table import EMPTY, Value
 
 

@@ -12,8 +12,12 @@ from urllib.parse import quote
 
 from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.stats import LEVEL, holm
+from normexp.evidence.claims.units import POINTS, TIMES
+from normexp.evidence.claims.words import in_words, interval_in_words
+from normexp.evidence.curves import is_share
+from normexp.evidence.stats import LEVEL, Interval, holm
 from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, flags_of, shown_verdict, tested
+from normexp.report.ledger.law_words import law_words
 from normexp.report.tables.formats import escaped, prose
 
 FULL_SCALE = "full scale"
@@ -183,9 +187,16 @@ def claim_line(claim: Judged) -> str:
 def _measured(claim: Judged) -> str:
     """Return estimate and interval; the adjusted one, too, where the correction is why the claim is undecided."""
     if not claim["interval"]:
-        return ""
-    adjusted = f", adjusted {_interval(claim['holm_interval'])}" if _is_left_open(claim) else ""
-    return f" {_number(claim['estimate'])} {_interval(claim['interval'])}{adjusted}, n={claim['n']}"
+        return f" {law_words(claim['law']).in_a_line()}, n={claim['n']}" if claim.get("law") else ""
+    unit = claim.get("unit", "")
+    interval, estimate = _ends(claim["interval"]), _number(claim["estimate"])
+    adjusted = f", adjusted {interval_in_words(_ends(claim['holm_interval']), unit)}" if _is_left_open(claim) else ""
+    return f" {in_words(estimate, interval, unit, str(claim.get('compare')))}{adjusted}, n={claim['n']}"
+
+
+def _ends(ends: Sequence[float | str]) -> Interval:
+    low, high = map(float, ends)
+    return Interval(low, high)
 
 
 def _is_left_open(claim: Judged) -> bool:
@@ -211,19 +222,20 @@ def _details(report: Report) -> Iterator[str]:
 
 def _over_targets(claim: Judged) -> Iterator[str]:
     """Yield the speed-up at every target, and the area between the learning curves."""
+    share = is_share(claim.get("race", {}).get("metric", ""))
     if claim.get("targets"):
-        points = (f"{at['target']:g}: {_number(at['speed_up'])} {_interval([at['low'], at['high']])}"
+        points = (f"{_target(at['target'], share)}: "
+                  f"{in_words(_number(at['speed_up']), _ends([at['low'], at['high']]), TIMES, 'steps')}"
                   for at in claim["targets"])  # fmt: skip
         yield f"speed-up by target (unadjusted 95 % intervals): {'; '.join(points)}"
     if area := claim.get("area"):
-        ends = _interval([area["low"], area["high"]])
-        yield f"difference of the means over training: {_number(area['difference'])} {ends}, p={float(area['p']):.2g}"
+        said = in_words(_number(area["difference"]), _ends([area["low"], area["high"]]), POINTS if share else "")
+        yield f"difference of the means over training: {said}, p={float(area['p']):.2g}"
 
 
-def _number(value: float | str | None) -> str:
-    """Return four digits; `?` for what is not known."""
-    return "?" if value in (None, "nan") else f"{float(value or 0):.4g}"
+def _target(value: float, share: bool) -> str:
+    return f"{100 * value:.4g} %" if share else f"{value:g}"
 
 
-def _interval(ends: Sequence[float | str]) -> str:
-    return f"[{', '.join(_number(end) for end in ends)}]"
+def _number(value: float | str | None) -> float:
+    return math.nan if value is None else float(value)

@@ -14,6 +14,7 @@ from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import false_discovery_rate
 from normexp.records import damaged, printable, read_json
 from normexp.records.names import CLAIMS
+from normexp.report.ledger.law_words import BEYOND, is_beyond
 
 VERDICTS = (HOLDS, CONTRADICTED, UNDECIDED)
 MEANING_OF_VERDICTS = (
@@ -140,6 +141,8 @@ def flags_of(claim: Judged) -> Iterator[str]:
     """Yield what a reader has to know at one glance; which commits and processors is among the details."""
     if claim["changed"]:
         yield "Changed after the runs"
+    if claim["verdict"] == HOLDS and claim.get("compare") == "follows" and is_beyond(claim["law"]):
+        yield BEYOND[0].upper() + BEYOND[1:]
     for remark in claim["remarks"]:
         if remark.startswith(("ceiling", "from different", "grid", "ties")):
             said = remark.partition(":")[0] if remark.startswith("from") else remark

@@ -14,14 +14,15 @@ from normexp.experiments.load import laws, read
 from normexp.records import find_runs, printable
 from normexp.records.names import CLAIMS
 from normexp.report.ledger.judged import read_report
+from normexp.report.ledger.law_words import LawWords, law_words
 
 WIDTH = 118
 NOT_YET = "not measured"
 WORDS = {
     ("follows", "holds"): "follows",
-    ("follows", "contradicted"): "DOES NOT FOLLOW",
+    ("follows", "contradicted"): "does not follow",
     ("leaves", "holds"): "control leaves the law",
-    ("leaves", "contradicted"): "CONTROL FOLLOWS",
+    ("leaves", "contradicted"): "control follows",
 }
 
 
@@ -33,7 +34,8 @@ class Check:
         what: the claim's text.
         compare: follows, leaves, or another estimand.
         verdict: as the page says it.
-        measured, predicted: where the measurement is furthest from the formula; empty of other estimands.
+        measured, predicted, low, high, allowed: where the measurement is furthest from the formula, with the ends of
+            the interval of their difference; None of other estimands.
         where: that place.
         evidence: one line, complete in itself.
         own: whether it is a conjecture of ours, which is no part of the law.
@@ -47,6 +49,17 @@ class Check:
     where: str
     evidence: str
     own: bool = False
+    low: float | None = None
+    high: float | None = None
+    allowed: float | None = None
+    identity: bool = False
+
+    @property
+    def words(self) -> LawWords | None:
+        """The numbers as people read them; None of other estimands."""
+        if self.measured is None or self.predicted is None:
+            return None
+        return law_words({**asdict(self), "remainder": self.allowed})
 
 
 @dataclass(frozen=True)
@@ -120,6 +133,10 @@ def _check(claim: Mapping[str, Any]) -> Check:
         where=printable(str(furthest.get("where", ""))),
         evidence=claim["evidence"],
         own=compare == "follows" and claim["kind"] == "own",
+        low=furthest.get("low"),
+        high=furthest.get("high"),
+        allowed=furthest.get("remainder"),
+        identity=bool(furthest.get("identity")),
     )
 
 
@@ -154,14 +171,9 @@ def _lines(law: Law) -> Iterator[str]:
         yield from textwrap.wrap(
             f"{check.verdict}: {check.what}", WIDTH, initial_indent="    - ", subsequent_indent="      "
         )
-        if check.measured is not None and check.predicted is not None:
-            where = f", furthest {check.where}" if check.where else ""
-            yield f"      measured {_number(check.measured)}, formula {_number(check.predicted)}{where}"
+        if check.words:
+            yield f"      measured {check.words.in_a_line()}"
         elif check.compare not in ("follows", "leaves"):
             yield from textwrap.wrap(check.evidence, WIDTH, initial_indent="      ", subsequent_indent="      ")
     yield f"    {law.command}"
 
-
-def _number(value: float | str) -> str:
-    """Return six digits; an infinite value is a text in claims.json."""
-    return f"{float(value):.6g}"

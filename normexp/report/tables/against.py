@@ -12,7 +12,7 @@ from normexp.errors import UserError, nearest, unknown
 from normexp.evidence.metrics import better_direction, worst
 from normexp.evidence.stats import CONFIDENCE, PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
-from normexp.report.tables.rounding import with_interval
+from normexp.evidence.rounding import with_interval
 from normexp.report.tables.table import EMPTY, Value
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
 from normexp.report.notes import notes
 from normexp.report.tables.against import against
-from normexp.report.tables.rounding import mean_and_deviation, number
+from normexp.evidence.rounding import mean_and_deviation, number
 from normexp.report.tables.table import EMPTY, Table, Value
 
 if TYPE_CHECKING:

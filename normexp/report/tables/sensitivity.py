@@ -26,7 +26,7 @@ from normexp.records.ranges import ranges
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
-from normexp.report.tables.rounding import with_interval
+from normexp.evidence.rounding import with_interval
 from normexp.report.tables.runs import summary
 from normexp.report.tables.table import EMPTY, Table, Value
 

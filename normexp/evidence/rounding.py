@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+CONSTANT = 1e-6  # a deviation, or an interval, that is less than this share of the value is none
 MOST_DIGITS = 7  # of a mean: a deviation far below it says nothing about the digits between
 SMALL, LARGE = 1e-3, 1e6  # outside, a power of ten is taken out
 
@@ -21,13 +22,14 @@ def number(value: float, percent: bool = False) -> str:
 def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> str:
     """Write `33.1 ± 2.4`: two significant digits of the deviation, the mean to the same digit.
 
-    Equal values have a deviation of 0, which has no digits: the mean is then written as one without a deviation.
+    Values that are equal, but for a millionth of them, are written as one without a deviation; of percentages, whose
+    deviation might be a real one, `± 0.00` is said.
     """
-    if deviation == 0 or not math.isfinite(deviation):
+    if is_constant(mean, deviation) and not percent:
+        return number(mean)
+    if deviation < 0.005 * percent or not math.isfinite(deviation):
         return f"{number(mean, percent)} ± {number(deviation, percent)}"
     mean_text, spread, power = _to_the_same_digit([mean, deviation], deviation)
-    if abs(mean) >= float(f"1e{_second_digit(deviation) + MOST_DIGITS}"):  # inf beyond what can be written
-        return f"{mean_text}{power} ± {deviation:.1e}"
     return f"({mean_text} ± {spread}){power}" if power else f"{mean_text} ± {spread}"
 
 
@@ -42,6 +44,35 @@ def with_interval(value: float, low: float, high: float, sign: bool = True) -> s
     digit = half if math.isfinite(half) and half > 0 else max(finite, default=1.0) / 10 or 1.0
     value_text, low_text, high_text, power = _to_the_same_digit([value, low, high], digit, sign)
     return f"{value_text} [{low_text}, {high_text}]{power}"
+
+
+def is_constant(value: float, spread: float) -> bool:
+    """Tell whether a value is known so well that its deviation or interval is none: to a millionth, or exactly."""
+    return math.isfinite(spread) and abs(spread) <= CONSTANT * abs(value)
+
+
+def like_interval(*values: float) -> list[str]:
+    """Write numbers, of which the last two are the ends of an interval, to the second digit of half its width."""
+    half = abs(values[-1] - values[-2]) / 2
+    largest = max(map(abs, filter(math.isfinite, values)), default=0.0)
+    *texts, power = _to_the_same_digit(values, half if 0 < half < math.inf else largest / 10 or 1.0)
+    return [text + power * any(map(str.isdigit, text.strip("-0."))) for text in texts]
+
+
+def like_ratios(*values: float) -> list[str]:
+    """Write an interval of ratios, each number with two significant digits at least.
+
+    Its ends are apart by a factor: half the width of [2, 118] says nothing about the digits of 2.
+    """
+    return list(map(_nearer, values, like_interval(*values)))
+
+
+def _nearer(value: float, text: str) -> str:
+    """Return the text, or two significant digits of the value where these are more."""
+    own = f"{value:#.2g}".rstrip(".")
+    if not math.isfinite(value) or abs(float(own) - value) > abs(float(text) - value):
+        return text
+    return text if "e" in own and float(own) == float(text) else max(text, own, key=len)
 
 
 def ratio(value: float) -> str:

@@ -56,6 +56,6 @@ def _meant(words: Sequence[str]) -> str | None:
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    from normexp.bench.command import bench
+    from normexp.bench.verb import bench
 
     return bench(arguments.words, arguments.quick, arguments.rounds, arguments.out)

@@ -17,10 +17,10 @@ from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.metrics import extremes, is_share, said_extremes
 from normexp.evidence.scales import Scale
+from normexp.experiments.checks.labels import check_labels
 from normexp.experiments.figure import check_range
 from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
-from normexp.experiments.labels import check_labels
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 

@@ -7,7 +7,6 @@ from functools import cache
 import pytest
 import torch
 
-from normexp.bench.command import bench
 from normexp.bench.commands import python, usage
 from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side
@@ -20,6 +19,7 @@ from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
+from normexp.bench.verb import bench
 from normexp.bench.work import Work
 from normexp.cli.measure_parsers import SUITES
 from normexp.errors import UserError

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from normexp.evidence.curves import Cell
+from normexp.experiments.checks.names import check_named
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figure import Figure
-from normexp.experiments.names import check_named
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext
 from normexp.report.figures.drawn import Drawn

@@ -10,9 +10,9 @@ from normexp.errors import UserError
 from normexp.evidence.metrics import SCORES, better_direction, is_share
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frames.chosen import every_rate_was_chosen
-from normexp.report.frames.frame import Frame, where
+from normexp.report.frames.frame import text
+from normexp.report.frames.reading import Frame, where
 from normexp.report.frames.record import Record
-from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
 from normexp.report.notes import notes
 from normexp.report.tables.against import against

@@ -23,8 +23,8 @@ from normexp.evidence.stats import (
 )
 from normexp.evidence.stats.estimates import PointEstimate
 from normexp.records.ranges import ranges
+from normexp.report.frames.frame import text
 from normexp.report.frames.record import Record
-from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
 from normexp.report.tables.rounding import with_interval
 from normexp.report.tables.runs import summary

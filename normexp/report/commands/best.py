@@ -19,7 +19,7 @@ from normexp.report.frames.reading import Frame
 from normexp.report.frames.record import Record
 from normexp.report.metrics import check_metric, title
 from normexp.report.notes import notes
-from normexp.report.tables.runs import Row, rows_of
+from normexp.report.tables.row import Row, rows_of
 from normexp.report.tables.sensitivity import sensitivity_table
 from normexp.report.tables.table import EMPTY, Table, Value
 

@@ -12,7 +12,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.frames.measured import Measured
-from normexp.report.tables.formats import prose
+from normexp.report.markdown import prose
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {

@@ -14,7 +14,7 @@ from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.stats import LEVEL, holm
 from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, shown_verdict, tested
-from normexp.report.tables.formats import escaped, prose
+from normexp.report.markdown import escaped, prose
 
 FULL_SCALE = "full scale"
 WORDS = ("text", "source", "place", "evidence", "remarks", "changed")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from normexp.report import html
+from normexp.report.drawing import Drawn
 from normexp.report.links import html_links
 from normexp.report.tables.table import Table
-
-if TYPE_CHECKING:
-    from normexp.report.figures.drawn import Drawn
 
 _STYLE = (
     "body{font:14px/1.5 sans-serif;margin:2em;color:#222}div{overflow-x:auto}table{border-collapse:collapse;"

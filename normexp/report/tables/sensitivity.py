@@ -27,7 +27,7 @@ from normexp.report.frames.frame import text
 from normexp.report.frames.record import Record
 from normexp.report.metrics import factor, title
 from normexp.report.tables.rounding import with_interval
-from normexp.report.tables.runs import summary
+from normexp.report.tables.row import summary
 from normexp.report.tables.table import EMPTY, Table, Value
 
 MEANING = (

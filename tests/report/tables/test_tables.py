@@ -13,7 +13,7 @@ from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
 
 from normexp.records import RunDirectory
 from normexp.report.commands.runs import table_command
-from normexp.report.figures.drawn import Drawn
+from normexp.report.drawing import Drawn
 from normexp.report.frames.reading import folder_frame
 from normexp.report.tables.formats import FORMATS, csv_text
 from normexp.report.tables.html import html_page

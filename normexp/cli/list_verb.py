@@ -7,7 +7,7 @@ import shutil
 import sys
 import textwrap
 
-from normexp.cli.parsers import KINDS, LISTS
+from normexp.cli.command_line import KINDS, LISTS
 from normexp.cli.streams import print_answer
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options

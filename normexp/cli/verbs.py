@@ -13,9 +13,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise, takewhile
 
+from normexp.cli.command_line import flags, parsers
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
-from normexp.cli.parsers import flags, parsers
 from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
 from normexp.config.places import place
 from normexp.config.text import shortened

@@ -13,13 +13,13 @@ from typing import Any
 from normexp.config.own import PLUGINS
 from normexp.config.text import amount, as_argument
 from normexp.errors import UserError
+from normexp.experiments.checks.names import check_arms
 from normexp.experiments.checks.probed import asks_probe, check_probed
 from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
 from normexp.experiments.freeze import freeze, frozen_path
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import breaks_ties, budget, rung_points, rungs, survivors
 from normexp.experiments.load import document_of
-from normexp.experiments.names import check_arms
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import (
     choice_path,

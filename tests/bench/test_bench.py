@@ -10,7 +10,6 @@ import pytest
 import torch
 from one_line import one_line_error
 
-from normexp.bench.command import bench
 from normexp.bench.commands import usage
 from normexp.bench.picture import races, write_picture
 from normexp.bench.race import Side, race
@@ -23,6 +22,7 @@ from normexp.bench.suites.growth import copy_with_seed, directories, lengthen
 from normexp.bench.suites.layers import counted
 from normexp.bench.suites.memory import works as memory_works
 from normexp.bench.suites.steps import DECODERS, GPT, TOLERANCE, deviation, name_of, result, sides
+from normexp.bench.verb import bench
 from normexp.bench.work import Work
 from normexp.children import python
 from normexp.cli.measure_parsers import SUITES

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from normexp.cli import verbs as module
-from normexp.cli.parsers import LISTS
+from normexp.cli.command_line import LISTS
 from normexp.config import options
 from normexp.errors import Interrupted
 

@@ -156,7 +156,7 @@ def test_the_skill_names_commands_that_there_are():
     """Its front matter is what agents look for; each command's verb and flags exist."""
     import yaml
 
-    from normexp.cli.parsers import flags, parsers
+    from normexp.cli.command_line import flags, parsers
 
     text = (TOP / "normexp" / "SKILL.md").read_text(encoding="utf-8")
     head = yaml.safe_load(text.split("---")[1])

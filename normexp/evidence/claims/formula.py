@@ -187,7 +187,10 @@ def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResul
     among = f"{len(places)} places, " if len(places) > 1 else ""
     where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
     what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {_said(claim, worst)}"
-    details: Mapping[str, Any] = {"law": {**asdict(worst), "identity": claim.rounding is not None}, "places": [asdict(place) for place in places]}
+    details: Mapping[str, Any] = {
+        "law": {**asdict(worst), "identity": claim.rounding is not None},
+        "places": [asdict(place) for place in places],
+    }
     few = claim.rounding is None and worst.n < 2
     note = "fewer than two seeds decide nothing" if few else ""
     return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)

@@ -24,9 +24,8 @@ from normexp.records import read_json
 from normexp.records.names import CLAIMS
 from normexp.report.commands.named import plugins_of, results_of, split
 from normexp.report.ledger.judged import shown_verdict
-from normexp.sweeps.submit import Sharing
+from normexp.sweeps.submit import Sharing, kept_workers
 from normexp.sweeps.sweep import take_sharing
-from normexp.sweeps.workers import kept_workers
 
 logger = logging.getLogger("normexp")
 

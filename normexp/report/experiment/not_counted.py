@@ -11,8 +11,8 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.reproduce import command
 from normexp.records import find_runs
 from normexp.records.find import resolved
-from normexp.report.frames.frame import RUNS
 from normexp.report.frames.measured import Measured
+from normexp.report.frames.reading import RUNS
 
 
 def not_counted(experiment: Experiment, measured: Measured, results: Path) -> str:

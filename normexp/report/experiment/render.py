@@ -19,6 +19,7 @@ from normexp.experiments.selection import choice_text, read_choice, read_selecti
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS
 from normexp.records.names import CLAIMS
+from normexp.report.drawing import Drawn
 from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
 from normexp.report.experiment.not_counted import not_counted
@@ -27,7 +28,7 @@ from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.drawn import drawn
 from normexp.report.figures.experiments import charts, legend, page
 from normexp.report.figures.formats import USUAL, Theme, theme
 from normexp.report.figures.own.targets import over_targets

@@ -13,7 +13,7 @@ from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.table import SET_UP
 from normexp.report.frames.measured import Measured
 from normexp.report.ledger.judged import flags_of
-from normexp.report.tables.formats import prose
+from normexp.report.markdown import prose
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {

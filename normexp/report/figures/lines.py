@@ -67,7 +67,9 @@ def _shifts(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list
 
 def _step(ax: Axes, lines: Sequence[Line]) -> float:
     """Return the smallest distance between two places of the lines, as a share of the panel's width."""
-    places = np.unique(joined([*(line.x for line in lines), *(np.array([x for x, _ in each.crosses]) for each in lines)]))
+    places = np.unique(
+        joined([*(line.x for line in lines), *(np.array([x for x, _ in each.crosses]) for each in lines)])
+    )
     across = (ax.transScale + ax.transLimits).transform(np.column_stack([places, np.ones(len(places))]))[:, 0]
     return float(np.diff(across).min(initial=math.inf))
 

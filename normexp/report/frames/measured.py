@@ -13,7 +13,7 @@ from normexp.evidence.metrics import better_direction
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.stats import CONFIDENCE, Design
 from normexp.experiments.experiment import Experiment
-from normexp.report.frames.frame import experiment_frame
+from normexp.report.frames.reading import experiment_frame
 from normexp.report.frames.record import STALE, Record
 
 T = TypeVar("T")

@@ -10,6 +10,7 @@ from functools import cached_property, partial
 from normexp.evidence.curves import Curve
 from normexp.evidence.metrics import cost_sign, is_share
 from normexp.evidence.ranking import loss_beside, rank_of
+from normexp.evidence.rounding import with_interval
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import (
     CONFIDENCE,
@@ -23,11 +24,10 @@ from normexp.evidence.stats import (
 )
 from normexp.evidence.stats.estimates import PointEstimate
 from normexp.records.ranges import ranges
+from normexp.report.frames.frame import text
 from normexp.report.frames.record import Record
-from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
-from normexp.evidence.rounding import with_interval
-from normexp.report.tables.runs import summary
+from normexp.report.tables.row import summary
 from normexp.report.tables.table import EMPTY, Table, Value
 
 MEANING = (

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from normexp.evidence.claims.reading import Runs
-from normexp.evidence.claims.steps_to_target import steps_of
+from normexp.evidence.claims.steps_of_runs import steps_of
 from normexp.evidence.curves import Column, Curve
 from normexp.evidence.reading import MissingRuns, best
 from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate, confidence_of, median, paired, speed_up

@@ -48,6 +48,9 @@ def child(command: Sequence[str], **streams: Any) -> Iterator[subprocess.Popen[A
             yield process
         finally:
             end(process)
+            if process.stdin is not None:
+                with suppress(BrokenPipeError):  # what it never read is lost with it
+                    process.stdin.close()
 
 
 def end(process: subprocess.Popen[Any]) -> None:

@@ -47,3 +47,9 @@ def test_a_child_and_what_it_started_have_ended_however_we_leave():
     assert process.returncode is not None
     with os.fdopen(reading) as held:
         assert held.read() == ""
+
+
+def test_what_a_child_never_read_is_lost_with_it():
+    with child(python("pass"), stdin=subprocess.PIPE, text=True) as process:
+        process.wait()
+        process.stdin.write("for nobody")

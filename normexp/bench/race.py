@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from subprocess import PIPE, Popen
 
@@ -44,14 +44,15 @@ class Process:
         """Let it train some steps; return seconds and losses."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        self.process.stdin.write(f"{steps}\n")
-        self.process.stdin.flush()
+        with suppress(BrokenPipeError):  # one that has ended has said why
+            self.process.stdin.write(f"{steps}\n")
+            self.process.stdin.flush()
         answer = self.process.stdout.readline()
         if not answer:
             raise UserError(f"bench: side {self.name} failed; its message is above")
         found = json.loads(answer)
         if "refused" in found:
-            raise UserError(f"bench: side {self.name}: {found['refused']}")
+            raise UserError(f"bench: side {self.name}: {found['refused'].removeprefix('bench: ')}")
         return found["seconds"], found["losses"]
 
 

@@ -62,16 +62,16 @@ def _read(word: str, scale: str, plugins: Sequence[str]) -> Experiment:
 def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: str, width: str | None) -> Iterator[Path]:
     """Draw the figures of experiments into OUT/NAME/SCALE; yield the files written."""
     check_writable(Path(out), "--out")
-    named, given = split(words, RENDER)
-    files, folders = {folder_of(word): word for word in named}, recorded(named, given)
-    for folder in folders:
-        check_writable(Path(out, folder.parent.name, folder.name), "--out")
-
-    from normexp.report.experiment.render import draw_figures
     from normexp.report.figures.formats import check_formats, theme
     from normexp.report.files import write
 
     chosen, wanted = theme(style, width), check_formats(formats)
+    named, given = split(words, RENDER)
+    files, folders = {folder_of(word): word for word in named}, recorded(named, given)
+    for folder in folders:
+        check_writable(Path(out, folder.parent.name, folder.name), "--out")
+    from normexp.report.experiment.render import draw_figures
+
     for folder in folders:
         experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name, plugins_of(given))
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():

@@ -33,6 +33,7 @@ from normexp.experiments.checks.in_vain import (
     check_unread,
 )
 from normexp.experiments.checks.look_alikes import check_looks
+from normexp.experiments.checks.measured import check_measured
 from normexp.experiments.checks.names import check_arms, check_named
 from normexp.experiments.checks.reach import check_reach
 from normexp.experiments.checks.recorded import metrics
@@ -54,7 +55,8 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     check_looks(experiment, document)
     check_replaced(experiment, document)
     check_texts(experiment, document)
-    configs = [composed(experiment, document, arm, point) for arm in arms for point in experiment.points()]
+    by_arm = {arm: [composed(experiment, document, arm, point) for point in experiment.points()] for arm in arms}
+    configs = [config for own in by_arm.values() for config in own]
     known, axes = metrics(configs), experiment.axes
     check_choice(experiment, document)
     check_run_folders(experiment, document)
@@ -62,6 +64,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     _check_design(experiment, document)
     known = [*known, *_probed(experiment, configs)]
     _check_figures(experiment, document, axes, known)
+    check_measured(experiment, by_arm, document)
     claims = [_named(claim, document.at("claims", i), arms, known, axes) for i, claim in enumerate(experiment.claims)]
     check_reach(experiment, configs, document)
     checked = replace(experiment, claims=claims)

@@ -162,6 +162,21 @@ UNSOUND = {
         "claims[0].in: every difference of test/accuracy is there, from -1 to 1, so nothing is claimed",
         "; 0.01, not 1, is 1 point",
     ),
+    "region in percent": (change("claims", 0, "in", to="> 2 %"), "did you mean `> 0.02`?"),
+    "region with a comma": (change("claims", 0, "in", to="within 0,5 of 0"), "did you mean `within 0.5 of 0`?"),
+    "region that is a number": (change("claims", 0, "in", to=0.02), "did you mean `> 0.02`?"),
+    "percentiles that no run measures": (
+        change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "1"}),
+        "figures[0].kind: no run of its arms measures percentiles; set probe=percentiles under common",
+    ),
+    "panels of no probe": (
+        change("figures", 0, to={"name": "a", "kind": "multiples", "statistic": "mean"}),
+        "figures[0].kind: no run of its arms has a probe, which would measure mean",
+    ),
+    "lines of a table that no run writes": (
+        change("figures", 0, to={"name": "a", "kind": "lines", "table": "grid", "x": "a", "y": "b"}),
+        "figures[0].kind: runs that train write no grid.csv, which is a study's to write",
+    ),
     "margin of two points": (change("claims", 0, "in", to="within 2 of 0"), "; 0.02, not 2, is 2 points"),
     "difference at the end of its range": (
         change("claims", 0, "in", to="> 1"),

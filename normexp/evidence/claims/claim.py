@@ -119,4 +119,4 @@ def check_better(better: str | None, metric: str) -> None:
 def check_above_zero(region: Region) -> None:
     """Raise PydanticCustomError for a region in which no ratio can lie."""
     if region.high <= 0 or -math.inf < region.low <= 0:
-        raise refusal(f"{region.text!r}: a ratio is above 0", "in")
+        raise refusal(f"{region.text!r}: a ratio is above 0, and 1 where both are equal", "in")

@@ -64,9 +64,30 @@ def read_region(given: object) -> Any:
     except UserError as error:
         raise refusal(error) from None
     if region is None:
-        quotes = "; write it without quotes" if isinstance(given, str) and given.lstrip().startswith("[") else ""
-        raise refusal(f"{short_repr(given)} is no region; allowed: {ALLOWED}{quotes}")
+        raise refusal(f"{short_repr(given)} is no region; allowed: {ALLOWED}{_hint(given)}")
     return region
+
+
+def _hint(given: object) -> str:
+    """Return what is meant by a pair in quotes, by percent and by a comma in a number, by a number alone."""
+    if is_number(given):
+        return f"; did you mean `> {given}`?"
+    if not isinstance(given, str):
+        return ""
+    if given.lstrip().startswith("["):
+        return "; write it without quotes"
+    plain = re.sub(r"(\d),(\d)", r"\1.\2", given)
+    plain = re.sub(r"(\d+(?:\.\d+)?)\s*%", lambda percent: f"{float(percent[1]) / 100:g}", plain)
+    plain = plain.replace("≥", ">").replace("≤", "<")
+    return f"; did you mean `{plain}`?" if plain != given and _is_region(plain) else ""
+
+
+def _is_region(text: str) -> bool:
+    """Tell whether a text means a region."""
+    try:
+        return _text(text) is not None
+    except (ValueError, UserError):
+        return False
 
 
 def _pair(given: list[Any]) -> Region | None:

@@ -26,7 +26,10 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     results, files = results_of(given), {folder_of(word): word for word in chosen}
     contents = []
     left = list[UserError]()
-    for folder in recorded(chosen, given, own=True):
+    folders = recorded(chosen, given, own=True)
+    for folder in folders:
+        check_writable(folder)
+    for folder in folders:
         name = folder.parent.name
         try:
             experiment = _read(files.get(name, name), folder.name, plugins_of(given))
@@ -58,15 +61,18 @@ def _read(word: str, scale: str, plugins: Sequence[str]) -> Experiment:
 
 def figures_to(out: str, words: Sequence[str], formats: Sequence[str], style: str, width: str | None) -> Iterator[Path]:
     """Draw the figures of experiments into OUT/NAME/SCALE; yield the files written."""
-    from normexp.report.experiment.render import draw_figures
+    check_writable(Path(out), "--out")
     from normexp.report.figures.formats import check_formats, theme
     from normexp.report.files import write
 
     chosen, wanted = theme(style, width), check_formats(formats)
-    check_writable(Path(out), "--out")
     named, given = split(words, RENDER)
-    files = {folder_of(word): word for word in named}
-    for folder in recorded(named, given):
+    files, folders = {folder_of(word): word for word in named}, recorded(named, given)
+    for folder in folders:
+        check_writable(Path(out, folder.parent.name, folder.name), "--out")
+    from normexp.report.experiment.render import draw_figures
+
+    for folder in folders:
         experiment = load(files.get(folder.parent.name, folder.parent.name), folder.name, plugins_of(given))
         for name, content in draw_figures(experiment, folder.parent.parent, chosen, wanted).items():
             yield write(experiment.folder(Path(out)) / name, content)

@@ -9,7 +9,9 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from normexp.config.identity import PATH_KEYS
 from normexp.config.one_value import one_value
+from normexp.config.options import groups, keys_by_word
 from normexp.config.overrides import parse_overrides
 from normexp.config.own import PLUGINS
 from normexp.errors import Submitted, Unavailable, UserError, nearest_path
@@ -85,6 +87,7 @@ def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sh
 
 def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list[Experiment], Path]:
     """Return the experiments that the words name, with what they say of every run, and the folder of results."""
+    _check_settings(words)
     chosen, given = split(words, REPRODUCE)
     kinds = [flag for flag, asked in (("--all", everything), ("--laws", of_laws)) if asked] + chosen[:1]
     if not kinds:
@@ -99,7 +102,30 @@ def _wanted(words: Sequence[str], everything: bool, of_laws: bool) -> tuple[list
     wanted = {name: _nearest_scale(name, scale) for name in names()} if everything else dict.fromkeys(chosen, scale)
     if len(wanted) == 1:
         _check_data(*next(iter(wanted.items())), plugins, extra)
-    return [load(name, at, plugins).with_extra(extra) for name, at in wanted.items()], results
+    experiments = [load(name, at, plugins) for name, at in wanted.items()]
+    for experiment in experiments:
+        _check_typed(experiment, extra)
+    return [each.with_extra(extra) for each in experiments], results
+
+
+def _check_settings(words: Sequence[str]) -> None:
+    """Raise UserError for a setting of runs, as their rate or their seed, which the file of an experiment alone has."""
+    for word in words:
+        key, equals, _ = word.partition("=")
+        if equals and key not in (*REPRODUCE, *PATH_KEYS) and (key in groups() or key in keys_by_word().values()):
+            copy = f"change {key} in a copy of it, and `normexp reproduce COPY.yaml`"
+            beside = ", ".join(REPRODUCE)
+            raise UserError(f"{word}: the runs of an experiment are made as its file says; {copy}; allowed: {beside}")
+
+
+def _check_typed(experiment: Experiment, extra: Mapping[str, object]) -> None:
+    """Raise UserError for a key that the experiment varies by itself, so that what is typed would not count."""
+    varied = {"grid": experiment.grid, **{f"arms.{arm}": own for arm, own in experiment.arms.items()}}
+    if experiment.select:
+        varied |= {"select.search": experiment.select.search, "select.common": experiment.select.common}
+    for key, value in extra.items():
+        if place := next((place for place, own in varied.items() if key in own), None):
+            raise UserError(f"{key}={value}: {experiment.name} has {place}.{key}, which would count; leave it out")
 
 
 def _reproduce(planned: Reproduction, alone: bool) -> int:

@@ -11,11 +11,10 @@ from one_line import one_line_error
 
 from normexp.evidence.claims import Verdict, judge
 from normexp.evidence.claims.estimands import kind_at
-from normexp.evidence.claims.units import Named
+from normexp.evidence.claims.units import UNNAMED, Named
 from normexp.evidence.curves import Cell, Curve, Curves
 
 METRICS = ("angle", "formula", "rest")
-STEPS = Named()
 RATES = (0.1, 0.2, 0.4)
 
 
@@ -36,7 +35,7 @@ def curves(n: int = 10, noise: float = 0.01, factor: float = 1.0, seed: int = 0)
     return {Cell("BN", (("rate", rate),)): runs(rate, n, noise, factor, seed) for rate in RATES}
 
 
-def judged(found: Curves, compare: str = "follows", named: Named = STEPS, **keys: Any) -> Verdict:
+def judged(found: Curves, compare: str = "follows", named: Named = UNNAMED, **keys: Any) -> Verdict:
     data = {"text": "a law", "source": "p. 1", "compare": compare, "of": "BN", "metric": "angle", "formula": "formula"}
     claim = check_claim({**data, **keys}, ["BN", "control"], METRICS, {"rate": list(RATES)})
     return judge([claim], found, named=named)[0]

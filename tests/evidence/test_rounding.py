@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from normexp.evidence.stats import Interval
-from normexp.report.figures.scales import short
 from normexp.evidence.claims.words import in_words
 from normexp.evidence.rounding import mean_and_deviation, number, ratio, with_interval
+from normexp.evidence.stats import Interval
+from normexp.report.figures.scales import short
 
 WRITTEN = {
     (33.09, 2.41): "33.1 ± 2.4",

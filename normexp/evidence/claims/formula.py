@@ -19,13 +19,13 @@ from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
 from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
-from normexp.evidence.claims.units import Named
+from normexp.evidence.claims.units import UNNAMED
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.rounding import like_interval
 from normexp.evidence.stats import Interval, t_interval
 
-STEP = Named().step
+STEP = UNNAMED.step
 LEVEL = 0.01  # over all places together
 Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
 
@@ -187,7 +187,10 @@ def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResul
     among = f"{len(places)} places, " if len(places) > 1 else ""
     where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
     what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {_said(claim, worst)}"
-    details: Mapping[str, Any] = {"law": {**asdict(worst), "identity": claim.rounding is not None}, "places": [asdict(place) for place in places]}
+    details: Mapping[str, Any] = {
+        "law": {**asdict(worst), "identity": claim.rounding is not None},
+        "places": [asdict(place) for place in places],
+    }
     few = claim.rounding is None and worst.n < 2
     note = "fewer than two seeds decide nothing" if few else ""
     return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)

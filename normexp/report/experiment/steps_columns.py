@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normexp.evidence.curves import Cell, better_direction, is_share
+from normexp.evidence.rounding import ratio
 from normexp.evidence.stats import Interval, SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.report.experiment.columns import Column, Row
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
 from normexp.report.steps_to_target import Target, steps_by_seed
-from normexp.evidence.rounding import ratio
 from normexp.report.tables.table import EMPTY, Value
 
 

@@ -10,7 +10,9 @@ from typing import Any
 from normexp.evidence.claims.words import bracketed
 from normexp.evidence.rounding import like_interval, number
 
-BEYOND = "differs from the formula by more than chance, its mean by more than the law allows, which the interval reaches"
+BEYOND = (
+    "differs from the formula by more than chance, its mean by more than the law allows, which the interval reaches"
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class LawWords:
         """Return all of it in a line."""
         where = f" {self.where}" if self.where else ""
         if self.bound:
-            return f"{self.measured}{where} {self.difference[self.difference.find('['):]}, formula {self.formula}"
+            return f"{self.measured}{where} {self.difference[self.difference.find('[') :]}, formula {self.formula}"
         allowed = f", {self.allowed} allowed" if self.allowed else ""
         return f"{self.measured}{where}, formula {self.formula}: {self.difference} apart{allowed}"
 

@@ -176,4 +176,3 @@ def _lines(law: Law) -> Iterator[str]:
         elif check.compare not in ("follows", "leaves"):
             yield from textwrap.wrap(check.evidence, WIDTH, initial_indent="      ", subsequent_indent="      ")
     yield f"    {law.command}"
-

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from normexp.errors import UserError, nearest, unknown
 from normexp.evidence.curves import better_direction
 from normexp.evidence.reading import worst
+from normexp.evidence.rounding import with_interval
 from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
-from normexp.evidence.rounding import with_interval
 from normexp.report.tables.table import EMPTY, Value
 
 if TYPE_CHECKING:

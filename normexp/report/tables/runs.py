@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from normexp.errors import UserError
 from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.rounding import mean_and_deviation, number
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frames.chosen import every_rate_was_chosen
 from normexp.report.frames.frame import Frame, where
@@ -16,7 +17,6 @@ from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
 from normexp.report.notes import notes
 from normexp.report.tables.against import against
-from normexp.evidence.rounding import mean_and_deviation, number
 from normexp.report.tables.table import EMPTY, Table, Value
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 
 from normexp.evidence.curves import Curve, cost_sign, is_share
 from normexp.evidence.ranking import loss_beside, rank_of
+from normexp.evidence.rounding import with_interval
 from normexp.evidence.sensitivity import has_range, sensitivity
 from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
 from normexp.evidence.stats.estimates import PointEstimate
@@ -16,7 +17,6 @@ from normexp.records.ranges import ranges
 from normexp.report.frames.record import Record
 from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
-from normexp.evidence.rounding import with_interval
 from normexp.report.tables.runs import summary
 from normexp.report.tables.table import EMPTY, Table, Value
 

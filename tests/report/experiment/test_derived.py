@@ -104,7 +104,9 @@ def test_row_that_is_only_printed_has_no_number_of_ours(fabricate: Fabric) -> No
     ("printed", "shown"),
     [({"value": "12.5", "unit": "%"}, "12.5"), ({"value": "12.5%"}, "12.5"), ({"value": "~.120"}, "~12.0")],
 )
-def test_a_printed_share_is_shown_in_percent_as_ours_is(fabricate: Fabric, asked: Any, printed: Any, shown: str) -> None:
+def test_a_printed_share_is_shown_in_percent_as_ours_is(
+    fabricate: Fabric, asked: Any, printed: Any, shown: str
+) -> None:
     entry = {"arm": "Plain", "metric": "test/error", "at": "last", "place": "Table 1", **printed}
     experiment = runs(fabricate, table=asked, published=[entry]).experiment
     made = experiment_table(experiment, read_measured(experiment, fabricate.root), {})

@@ -59,7 +59,8 @@ def test_a_law_holds_with_all_its_controls_or_in_part(tmp_path, claims, verdict)
 
 def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
     text = laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'), claim('leaves', 'holds'))}"])
-    for part in ("Weight decay", "a^2 - (1 + g", "measured 0.500 at layer 8, formula 0.400: 0.100 apart [0.060, 0.140], 0.05 allowed", "12 s",
+    for part in ("Weight decay", "a^2 - (1 + g", "12 s",
+                 "measured 0.500 at layer 8, formula 0.400: 0.100 apart [0.060, 0.140], 0.05 allowed",
                  "- follows: follows holds", "- control leaves the law: leaves holds",
                  "normexp reproduce law_decay_rate scale=paper"):  # fmt: skip
         assert part in text
@@ -68,7 +69,10 @@ def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
 
 LAWS = {  # what a law measured -> measured, formula, difference with its interval, allowed
     "to a remainder": ((1.0867, 1, 0.0018, 0.1717, 0.0625), ("1.087", "1.000", "0.087 [0.002, 0.172]", "0.062")),
-    "without a remainder": ((1.4642, 1.4727, -0.0102, -0.0068, 0), ("1.4642", "1.4727", "-0.0085 [-0.0102, -0.0068]", "")),
+    "without a remainder": (
+        (1.4642, 1.4727, -0.0102, -0.0068, 0),
+        ("1.4642", "1.4727", "-0.0085 [-0.0102, -0.0068]", ""),
+    ),
     "a bound": ((0.8724, 0, 0.6531, 1.0918, 4.6052), ("0.87", "≤ 4.605", "0.87 [0.65, 1.09]", "")),
     "an identity": ((0.59172, 0.59172, 1e-14, 1e-14, 3e-11, True), ("0.5917", "0.5917", "1e-14", "3e-11")),
     "exploding": ((2.93e301, 0.118, "inf", "inf", 1e-10, True), ("2.93e+301", "0.118", "∞", "1e-10")),
@@ -82,7 +86,9 @@ def test_a_law_stands_with_its_difference_and_what_is_allowed(law, words):
 
 
 def test_a_mean_beyond_what_the_law_allows_is_said_where_the_interval_saves_it():
-    beyond, within = ({"measured": 1, "predicted": 0, "low": low, "high": 0.2, "remainder": 0.06} for low in (0.01, -0.1))
+    beyond, within = (
+        {"measured": 1, "predicted": 0, "low": low, "high": 0.2, "remainder": 0.06} for low in (0.01, -0.1)
+    )
     flags = [list(flags_of(claim("follows", "holds", law=law))) for law in (beyond, within)]
     assert "by more than the law allows" in flags[0][0]
     assert flags[1] == []

@@ -25,7 +25,8 @@ A law *follows* if at every point of its grid the interval of measured minus for
 for all points together) contains 0, or reaches the remainder that the law allows, and is narrow enough to say so. It
 *does not follow* if at some point the interval lies outside what is allowed, however little that is: a precise
 measurement contradicts by a small difference, which a vague one does not. An identity has to hold to rounding in
-every run. A *control* is a set of runs that violate an assumption of the law, and so have to deviate from it: a *control
+every run. A *control* is a set of runs that violate an assumption of the law, and so have to deviate from it: a
+*control
 leaves the law* if its interval lies outside somewhere, and a *control follows* if it does nowhere. The rows have the
 point at which measurement and formula differ most in units of what is allowed (*where*): means over the seeds, their
 difference with its interval, and the allowed remainder, to as many digits as the interval bears. A formula `≤ 4.6` is

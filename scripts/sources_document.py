@@ -12,7 +12,7 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.report.ledger.judged import VERDICTS, Judged, Report, shown_verdict
 from normexp.report.ledger.sources import Entry, by_document, by_section, verdicts_by_reading
-from normexp.report.tables.formats import in_cell
+from normexp.report.markdown import in_cell
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not

@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from normexp.sweeps.pool import Worker
-from normexp.sweeps.worker import VERBS
+from normexp.sweeps.worker_process import VERBS
 
 
 class InProcess(Worker):

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from normexp.cli.command_line import parsers
 from normexp.cli.measure_parsers import SUITES
-from normexp.cli.parsers import parsers
 from normexp.data import Cifar10, Mnist, SequentialMnist
 from normexp.data.base import Data
 from normexp.experiments.keys import REPRODUCE

@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from normexp.cli.parsers import parsers
+from normexp.cli.command_line import parsers
 
 
 class Commands(SphinxDirective):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from normexp.cli.command_line import parsers
 from normexp.cli.measure_parsers import SUITES
 from normexp.cli.parser import Parser, Verbs
-from normexp.cli.parsers import parsers
 from normexp.config.allowed import parse
 from normexp.config.of_grids import OF_GRIDS
 from normexp.config.options import config_dir, groups, keys_of, option, options, root, usual_options

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normexp.cli.streams import print_answer
 from normexp.config.text import shortened
 from normexp.diagnosis.settings import broken_range
 from normexp.errors import UserError, first_line, kind_and_line, nearest_path, unknown
@@ -31,7 +32,7 @@ def diagnose(arguments: argparse.Namespace) -> int:
     if arguments.fix:
         model = _repaired(model, data, arguments.fix, Path(arguments.out))
     found = diagnose(model, data, _settings(arguments))
-    print(plain_json(found.as_json()) if arguments.json else f"{found}\n", end="")
+    print_answer(plain_json(found.as_json()) if arguments.json else f"{found}\n", arguments.json)
     return 1 if found.faults else 0
 
 

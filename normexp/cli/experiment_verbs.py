@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 
+from normexp.cli.streams import print_answer
 from normexp.errors import UserError, unknown
 
 
@@ -28,14 +28,14 @@ def reproduce(arguments: argparse.Namespace) -> int:
 def claims(arguments: argparse.Namespace) -> int:
     from normexp.report.commands.ledger import ledger
 
-    print(ledger(arguments.names, plain=arguments.json), end="")
+    print_answer(ledger(arguments.names, plain=arguments.json), arguments.json)
     return 0
 
 
 def laws(arguments: argparse.Namespace) -> int:
     from normexp.report.commands.ledger import laws_page
 
-    print(laws_page(arguments.names, plain=arguments.json), end="")
+    print_answer(laws_page(arguments.names, plain=arguments.json), arguments.json)
     return 0
 
 
@@ -74,6 +74,7 @@ def freeze(arguments: argparse.Namespace) -> int:
 
 def schema() -> int:
     from normexp.experiments.schema import ExperimentFile
+    from normexp.records import plain_json
 
-    print(json.dumps(ExperimentFile.model_json_schema(by_alias=True), indent=1))
+    print_answer(plain_json(ExperimentFile.model_json_schema(by_alias=True)), is_json=True)
     return 0

@@ -7,7 +7,8 @@ import shutil
 import sys
 import textwrap
 
-from normexp.cli.parsers import KINDS, LISTS
+from normexp.cli.command_line import KINDS, LISTS
+from normexp.cli.streams import print_answer
 from normexp.config.hints import KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
@@ -28,7 +29,7 @@ def show(arguments: argparse.Namespace) -> int:
         return _matrix()
     kinds = [arguments.what] if arguments.what else list(LISTS)
     if arguments.json:
-        print(plain_json({kind: _of_kind(kind) for kind in kinds}), end="")
+        print_answer(plain_json({kind: _of_kind(kind) for kind in kinds}), is_json=True)
         return 0
     for place, kind in enumerate(kinds):
         if len(kinds) > 1:

@@ -56,7 +56,7 @@ def _meant(words: Sequence[str]) -> str | None:
 
 
 def bench(arguments: argparse.Namespace) -> int:
-    from normexp.bench.command import bench
+    from normexp.bench.verb import bench
     from normexp.runs.signals import stops_as_ctrl_c
 
     with stops_as_ctrl_c():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -24,6 +25,10 @@ class Parser(argparse.ArgumentParser):
         )
         verb = self.prog.partition(" ")[2]
         raise UserError(f"{verb}: {message}" if verb else message)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Print --help or --version; argparse would keep to itself that a disk is full."""
+        (file or sys.stderr).write(message)
 
     def check_once(self, words: Sequence[str]) -> None:
         """Raise UserError for an option that is given two values, of which argparse keeps the last."""

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from normexp.cli.streams import print_answer
 from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.records import find_runs
@@ -88,7 +89,7 @@ def table(arguments: argparse.Namespace) -> int:
 
     format = _format("table", arguments)
     options = {"by": _keys(arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
-    print(table_command(paths, arguments.out, format, **options), end="")
+    print_answer(table_command(paths, arguments.out, format, **options), format == "json")
     return 0
 
 
@@ -104,7 +105,7 @@ def best(arguments: argparse.Namespace) -> int:
 
     format, options = _format("best", arguments), {"last": arguments.last_sweep, "out": arguments.out}
     text, figure = best_command(paths, _keys(arguments.over), arguments.metric, format, **options)
-    print(text, end="")
+    print_answer(text, format == "json")
     for path in figure:
         logger.info(str(path))
     if arguments.out is not None and not figure:

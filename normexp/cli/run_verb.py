@@ -8,6 +8,8 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from normexp.cli.composed import overrides
+from normexp.cli.sweep_verbs import sweep
 from normexp.config.recipe import Item, described, naming, recipe, texts, with_recipe
 from normexp.config.text import as_argument
 from normexp.errors import UserError
@@ -22,8 +24,6 @@ logger = logging.getLogger("normexp")
 
 def run(arguments: argparse.Namespace) -> int:
     if arguments.multirun:
-        from normexp.cli.sweep_verbs import sweep
-
         _check_grid(arguments)
         return sweep(arguments)
     if arguments.dry_run or arguments.jobs is not None:
@@ -94,18 +94,6 @@ def _more(config: Config, directory: RunDirectory) -> str:
     return shlex.join(["normexp", "sample", as_argument(directory.path), *plugins, *elsewhere])
 
 
-def overrides(arguments: argparse.Namespace) -> list[str]:
-    """Return what is typed over the settings of --config or --like."""
-    from normexp.config.overrides import check_once
-
-    check_once(arguments.overrides)
-    if not (arguments.config or arguments.like):
-        return list(arguments.overrides)
-    from normexp.runs.settings import with_settings
-
-    return with_settings(_settings(arguments), arguments.overrides)
-
-
 def _config(arguments: argparse.Namespace, composed: list[str]) -> Config:
     from normexp.config import compose
 
@@ -127,14 +115,6 @@ def _works(typed: list[str]) -> bool:
     except UserError:
         return False
     return True
-
-
-def _settings(arguments: argparse.Namespace) -> dict[str, object]:
-    from normexp.runs.settings import settings_of_file, settings_of_run
-
-    if arguments.config and arguments.like:
-        raise UserError(f"--config {arguments.config} --like {arguments.like}: give one of the two")
-    return settings_of_file(arguments.config) if arguments.config else settings_of_run(arguments.like)
 
 
 def _origin(arguments: argparse.Namespace) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from contextlib import suppress
@@ -29,6 +30,15 @@ def replace_unknown_characters() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+def print_answer(text: str, is_json: bool) -> None:
+    """Print what a verb answers. A character that a terminal lacks is an escape in JSON: `?` would be another name."""
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(json.loads(text), indent=1) + "\n" if is_json else text
+    print(text, end="")
 
 
 def takes_no_more(stream: TextIO) -> bool:

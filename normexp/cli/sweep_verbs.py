@@ -6,6 +6,8 @@ import argparse
 import logging
 from typing import TYPE_CHECKING
 
+from normexp.cli.composed import overrides
+from normexp.cli.streams import print_answer
 from normexp.config.allowed import check_count
 from normexp.errors import UserError
 
@@ -16,7 +18,6 @@ logger = logging.getLogger("normexp")
 
 
 def sweep(arguments: argparse.Namespace) -> int:
-    from normexp.cli.run_verb import overrides
     from normexp.sweeps.pool import stops_between_runs
     from normexp.sweeps.sweep import sweep
 
@@ -70,5 +71,5 @@ def status(arguments: argparse.Namespace) -> int:
         shown = once(path)
     else:
         shown = overview(path)
-    print(shown, end="")
+    print_answer(shown, arguments.json)
     return 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import logging
 import os
 import re
 import shlex
@@ -12,9 +13,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from itertools import pairwise, takewhile
 
+from normexp.cli.command_line import flags, parsers
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
-from normexp.cli.parsers import flags, parsers
 from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
 from normexp.config.places import place
 from normexp.config.text import shortened
@@ -52,6 +53,7 @@ def _main(given: list[str]) -> int:
     debug = "--debug" in given
     wait_briefly()
     os.environ["MPLBACKEND"] = "agg"  # figures become files; matplotlib refuses to be imported with a name it lacks
+    logging.getLogger("matplotlib").setLevel(logging.ERROR)  # what it says of its own folder and fonts is no news
     replace_unknown_characters()
     try:
         return _all_printed([_at_home(word) for word in given if word != "--debug"])
@@ -98,7 +100,7 @@ def _of_failure(error: BaseException) -> tuple[str, int]:
         if takes_no_more(sys.stdout):
             let_go(sys.stdout)
             return f"standard output: {error.strerror}", 2
-    if isinstance(error, OSError) and str(error.strerror).startswith(_NO_PLACE):
+    if isinstance(error, OSError) and _NO_PLACE in str(error.__cause__ or error):  # matplotlib passes it on
         return "no folder takes temporary files; set TMPDIR to one that can be written", 2
     if line := memory_line(error):
         return line, 2

@@ -20,7 +20,9 @@ def place(key: str, value: str) -> str:
     """
     path = os.path.expanduser(value)
     if path.startswith("~"):
-        raise UserError(f"{shortened(f'{key}={value}')}: there is no user {value.partition('/')[0][1:]!r} here")
+        user = value.partition("/")[0][1:]
+        lacking = f"is no user {user!r} here" if user else "is no home folder here; write the path"
+        raise UserError(f"{shortened(f'{key}={value}')}: there {lacking}")
     if os.path.lexists(path):
         return path
     if _VARIABLE.search(path):

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from normexp.config.allowed import LARGEST_FLOAT
 from normexp.config.text import amount
+from normexp.data.splits import Array, Data, Split
 from normexp.errors import UserError, unknown
-
-if TYPE_CHECKING:
-    from normexp.data.base import Array, Data, Split
 
 TASKS = ("classification", "regression", "language")
 SPLITS = ("train", "validation", "test")

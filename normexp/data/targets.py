@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from normexp.data.contract import SPLITS
+from normexp.data.splits import Data
 from normexp.errors import UserError
-
-if TYPE_CHECKING:
-    from normexp.data.base import Data
 
 
 def in_float32(data: Data) -> Data:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,12 +16,6 @@ from normexp.records import FINISHED
 AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
 Column = npt.NDArray[np.float64]
-
-_BETTER = {  # with what the name of a metric ends
-    "higher": ("_accuracy",),
-    "lower": ("_loss", "_rmse", "_error", "_perplexity", "_bpc", "_bits_per_byte", "_nll", "_mse"),
-}
-_AT_LEAST_0 = ("loss", "rmse", "bits_per_byte")  # what training measures of a split, beside accuracies
 
 
 def axis_value(value: Any) -> AxisValue:
@@ -119,52 +112,6 @@ Curves = Mapping[Cell, Mapping[int, Curve]]  # cell -> seed -> curve
 
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
-
-
-def error_of(metric: str) -> str:
-    """Return what 1 - accuracy is called: test/accuracy -> test/error; '' for anything that is no accuracy."""
-    split, _, name = metric.rpartition("/")
-    return f"{split}/error" if split and name == "accuracy" else ""
-
-
-def with_errors(metrics: Iterable[str]) -> list[str]:
-    """Return the metrics that are recorded, and those that follow from them."""
-    recorded = list(metrics)
-    return [*recorded, *filter(None, map(error_of, recorded))]
-
-
-def is_share(metric: str) -> bool:
-    """Tell whether a metric is a fraction, shown in percent: an accuracy, or the error that is 1 minus it."""
-    return metric.endswith(("accuracy", "/error"))
-
-
-def extremes(metric: str) -> tuple[float, float]:
-    """Return the least and the largest value that a metric can have: of a fraction, of a loss, of anything else."""
-    split, _, name = metric.rpartition("/")
-    if is_share(metric):
-        return 0.0, 1.0
-    at_least_0 = metric == SECONDS_PER_STEP or (split and name in _AT_LEAST_0)
-    return 0.0 if at_least_0 else -math.inf, math.inf
-
-
-def said_extremes(low: float, high: float) -> str:
-    """Return them in words."""
-    return f"from {low:g} to {high:g}" if high < math.inf else f"{low:g} or more"
-
-
-MEASURES = ("validation/accuracy", "validation/rmse", "validation/loss")
-"""What a run is chosen by: the first of them that it has."""
-
-
-def better_direction(metric: str) -> str | None:
-    """Return whether `higher` or `lower` is better, by the end of a metric's name; None where it does not tell."""
-    name = f"_{metric.rpartition('/')[2]}"
-    return next((better for better, words in _BETTER.items() if name.endswith(words)), None)
-
-
-def cost_sign(metric: str) -> float:
-    """Return by what a metric is multiplied to be less for the better; 1 where its name does not tell."""
-    return -1.0 if better_direction(metric) == "higher" else 1.0
 
 
 def short_commit(commit: str | None) -> str:

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from normexp.evidence.curves import Column, Curve
+from normexp.evidence.metrics import worst
 
 
 class MissingRuns(Exception):
@@ -32,11 +33,6 @@ def value_at(curve: Curve, metric: str, at: str, better: str | None) -> float:
     column = column_of(curve, metric)
     value = _at_step(curve, column, step) if step is not None else _over_all(column, at, better)
     return value if math.isfinite(value) else worst(better)
-
-
-def worst(better: str | None) -> float:
-    """Return what a run that diverged counts as."""
-    return {"higher": -math.inf, "lower": math.inf, None: math.nan}[better]
 
 
 def best(curve: Curve, metric: str, better: str | None) -> float:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 
-from normexp.evidence.curves import Curve, better_direction, cost_sign
+from normexp.evidence.curves import Curve
+from normexp.evidence.metrics import better_direction, cost_sign
 from normexp.evidence.reading import value_at
 
 FEWEST = 3  # values of the hyperparameter: two have no curve between them

@@ -17,11 +17,10 @@ from dataclasses import dataclass
 
 from normexp.config.text import amount
 from normexp.evidence.scales import PAPER
-from normexp.evidence.stats import Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
+from normexp.evidence.stats import CONFIDENCE, Interval, PointEstimate, Printed, TTest, one_sample, required_sample_size
 
 REPRODUCED, NOT_REPRODUCED, UNDECIDED, SCALED = "reproduced", "not reproduced", "undecided", "scaled"
 NO_MARGIN = "not judged (no margin)"
-CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)

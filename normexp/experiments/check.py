@@ -33,11 +33,11 @@ from normexp.experiments.checks.in_vain import (
     check_unread,
 )
 from normexp.experiments.checks.look_alikes import check_looks
+from normexp.experiments.checks.names import check_arms, check_named
 from normexp.experiments.checks.reach import check_reach
 from normexp.experiments.checks.recorded import metrics
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.names import check_arms, check_named
 
 
 def check(experiment: Experiment, document: Document) -> Experiment:

@@ -15,7 +15,7 @@ from normexp.config.schema import refusal
 from normexp.config.text import is_number
 from normexp.errors import unknown
 from normexp.evidence.claims.fields import At
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 from normexp.experiments.figure import XY, Figure, Names, Target, Windows
 from normexp.experiments.ranges import check_range
 

@@ -12,7 +12,7 @@ from normexp.config.own import PLUGINS
 from normexp.config.schema import Strict, check_once, refusal
 from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 from normexp.evidence.stats.sequential import MOST_LOOKS, Spending
 from normexp.experiments.keys import RESULTS
 

@@ -9,7 +9,7 @@ from normexp.config.schema import refusal
 from normexp.evidence.claims import Claim
 from normexp.evidence.claims.estimands import Equals
 from normexp.evidence.claims.region import Region
-from normexp.evidence.curves import extremes, is_share, said_extremes
+from normexp.evidence.metrics import extremes, is_share, said_extremes
 from normexp.evidence.stats import Interval
 
 _WIDTHS = {"difference": 1, "trend": 1, "interaction": 2}  # how many differences of two values it may be away from 0

@@ -13,13 +13,13 @@ from typing import Any
 from normexp.config.own import PLUGINS
 from normexp.config.text import amount, as_argument
 from normexp.errors import UserError
+from normexp.experiments.checks.names import check_arms
 from normexp.experiments.checks.probed import asks_probe, check_probed
 from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
 from normexp.experiments.freeze import freeze, frozen_path
 from normexp.experiments.grids import Selection
 from normexp.experiments.halving import breaks_ties, budget, rung_points, rungs, survivors
 from normexp.experiments.load import document_of
-from normexp.experiments.names import check_arms
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import (
     choice_path,
@@ -74,33 +74,27 @@ class Reproduction:
 
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
-        plan = Plan([*self._first_trials(), *self.expected_plan().cells])
-        if not plan.to_train(self.force):
-            return
-        self._prepare(plan)
-        if asks_probe(self.experiment):
-            self._check_probed()
+        expected, probed = self._expected()[0].cells, asks_probe(self.experiment)
+        measured = self._prepare(Plan([*self._first_trials(), *expected]), probed)
+        if probed:
+            by_arm = {arm: [cell for cell in expected if self._arm(cell) == arm] for arm in self.arms}
+            known = {
+                arm: list(dict.fromkeys(name for cell in cells for name in measured[cell.path]))
+                for arm, cells in by_arm.items()
+                if all(cell.path in measured for cell in cells)
+            }
+            check_probed(self.experiment, document_of(self.experiment.file or self.experiment.name), known)
 
-    def _prepare(self, plan: Plan) -> None:
-        """Have the data at hand, and the parts of runs that are to be trained built once."""
+    def _prepare(self, plan: Plan, probed: bool = False) -> dict[Path, list[str]]:
+        """Have the data at hand and what is to be trained built once; return what the probes of the runs measure."""
         provide_data(plan, self.dry_run, self.force)
-        check_parts(plan.to_train(self.force), self.sharing, self._said)
+        return check_parts(plan.to_train(self.force), self.sharing, self._said, probed)
+
+    def _arm(self, cell: Cell) -> str:
+        return next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
 
     def _said(self, cell: Cell, cause: str) -> str:
-        arm = next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
-        return f"experiment {self.experiment.name}, arm {arm!r}: {cause}"
-
-    def _check_probed(self) -> None:
-        """Raise UserError for a claim or a figure of what no probe measures; those of arms that are not run, too."""
-        whole = replace(self, arms=list(self.experiment.arms)).expected_plan().cells
-        measured = check_parts(whole, self.sharing, self._said, probed=True)
-        by_arm = {arm: [cell.path for cell in whole if cell.path.parent.name == folder_name(arm)] for arm in self.arms}
-        known = {
-            arm: [name for path in paths for name in measured[path]]
-            for arm, paths in by_arm.items()
-            if all(path in measured for path in paths)
-        }
-        check_probed(self.experiment, document_of(self.experiment.file or self.experiment.name), known)
+        return f"experiment {self.experiment.name}, arm {self._arm(cell)!r}: {cause}"
 
     def _first_trials(self) -> list[Cell]:
         """Return the first runs that the choice of hyperparameters needs, of a sampler at the ends of its intervals."""

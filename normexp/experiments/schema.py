@@ -14,9 +14,9 @@ from normexp.errors import unknown
 from normexp.evidence.claims.estimands import AnyClaim
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.scales import Scale
+from normexp.experiments.checks.labels import check_labels
 from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.grids import Grid, Overrides, Selection, SelectionAtScale, Sequential
-from normexp.experiments.labels import check_labels
 from normexp.experiments.ranges import check_claim, check_margin
 from normexp.experiments.tables import Published, PublishedOnly, Table
 

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from normexp.config.schema import Strict, refusal
 from normexp.errors import UserError
 from normexp.evidence.claims.fields import At, Text
-from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.stats import Printed
 from normexp.experiments.figure import Target
 from normexp.experiments.ranges import check_range

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
 from normexp.config.text import is_number
-from normexp.evidence.curves import cost_sign
+from normexp.evidence.metrics import cost_sign
 from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import without_last_bits
 from normexp.experiments.experiment import Experiment, Point, product, run_place

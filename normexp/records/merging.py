@@ -9,35 +9,28 @@ import secrets
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path, PurePath
 from shlex import quote
-from typing import Any
 
 from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
-from normexp.records.files import (
-    MOST_TABLE,
-    Damaged,
-    condition,
-    damaged,
-    make_folder,
-    sweep_temporaries,
-    write_atomically,
-)
+from normexp.records.counting import Choice, Runs, better, whole
+from normexp.records.files import Damaged, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs, resolved
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, METRICS, UNREADABLE, is_archive
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, is_archive
 from normexp.records.portable import without_folders
+from normexp.records.printable import printable
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
 from normexp.records.sources import Folder
 
 _HALF = ".merge-"
+_RANDOM = "0" * 8  # as long as what ends the name of a file or a folder that is half written
 ABANDONED = 3600.0  # seconds after which another process's half-written archive belongs to nobody
 NAMED = 10  # contradictions in one error
 _PACKED = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z")  # ends the name of somebody's archive
-
-Runs = dict[str, RunDirectory]
 
 
 @dataclass(frozen=True)
@@ -70,6 +63,7 @@ def merge(first: Path, second: Path, into: Path | None, ignored: Iterable[str]) 
     sources, target = {_root(path): _runs(path) for path in (first, second)}, into or first
     _check_name(target)
     _check_apart(first, second, target)
+    _check_length(target, chain(*sources.values()))
     for path in (first, second, target):
         check_seen(path)
     folder = target.parent if target.suffix == ".zip" else target
@@ -98,41 +92,35 @@ def _check_apart(first: Path, second: Path, target: Path) -> None:
         raise UserError(f"{target}: lies inside {around}, whose runs would then be there twice; give another --into")
 
 
-def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
-    chosen: Runs = {}
-    left, contradictions = [], []
-    for name, run in (item for source in (there, *sources.values()) for item in source.items()):
+def _check_length(target: Path, runs: Iterable[str]) -> None:
+    """Raise UserError where what is written of these runs has a longer path than the system takes."""
+    written = f".{CHECKPOINT}.{_RANDOM}"
+    below = [target / name / written for name in (*runs, f"{_HALF}{_RANDOM}")]
+    for path in [target.with_name(f".{target.name}.{_RANDOM}")] if target.suffix == ".zip" else below:
         try:
-            _check_whole(run)
-            chosen[name] = _better(chosen[name], run, ignored) if name in chosen else run
-        except Contradiction as what:
-            contradictions.append(f"{name}: {what}")
-        except UserError as error:
-            if run is there.get(name) and (target.suffix == ".zip" or condition(error) == UNREADABLE):
-                raise  # an archive is written anew, and would lose what it holds of this run; another may be sound
-            left.append(str(error))
-    place = _place(target)
+            os.lstat(path)
+        except OSError as error:
+            if error.errno == errno.ENAMETOOLONG:
+                raise UserError(f"{printable(target, 100)}: cannot be written ({error.strerror})") from None
+
+
+def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set[str]) -> Merging:
+    every, choice = (there, *sources.values()), Choice(there, target.suffix == ".zip", ignored)
+    for name in dict.fromkeys(chain(*every)):
+        choice.choose(name, dict.fromkeys(runs[name] for runs in every if name in runs))
+    place, left = _place(target), choice.left
     try:
-        declared, apart = beside(list(dict.fromkeys([*filter(None, [place]), *sources])), chosen)
+        declared, apart = beside(list(dict.fromkeys([*filter(None, [place]), *sources])), choice.kept | choice.fresh)
     except Contradiction as what:
-        contradictions.append(str(what))
-    if contradictions:
-        more = f"\nand {len(contradictions) - NAMED} more" if len(contradictions) > NAMED else ""
-        raise UserError("\n".join(f"contradicts: {line}" for line in contradictions[:NAMED]) + more)
-    if target.suffix == ".zip":
-        unfinished = [name for name, run in chosen.items() if run.status["status"] not in FINISHED]
-        left += [f"{chosen.pop(name).path}: not finished, only a folder can take it" for name in unfinished]
-    fresh = {name: run for name, run in chosen.items() if run is not there.get(name)}
+        choice.contradictions.append(str(what))
+    if lines := choice.contradictions:
+        more = f"\nand {len(lines) - NAMED} more" if len(lines) > NAMED else ""
+        raise UserError("\n".join(f"contradicts: {line}" for line in lines[:NAMED]) + more)
     left += apart if place else [f"{name}: only a folder can take it" for name in declared]
     if place:
         _write_beside(place, declared)
-    if target.suffix == ".zip":
-        write_atomically(target, packed(_members(chosen)))
-        sweep_temporaries(target.parent, ABANDONED, of=target.name)
-        copied = len(fresh)
-    else:
-        copied = _write_folders(target, fresh, ignored)
-    return Merging(copied, len(chosen) - copied, list(dict.fromkeys(left)))
+    copied = (_write_archive if choice.anew else _write_folders)(target, choice)
+    return Merging(copied, len(choice.kept) + len(choice.fresh) - copied, list(dict.fromkeys(left)))
 
 
 def _runs(path: Path, may_lack: bool = False) -> Runs:
@@ -156,34 +144,6 @@ def _place(target: Path) -> Path | None:
     return resolved(target).parent if target.name == ARCHIVE else None
 
 
-def _check_whole(run: RunDirectory) -> None:
-    """Raise UserError for a run of which a file is damaged, or missing: it is no reason to drop the other record."""
-    run.check_sums()
-    files, _ = run.contents(weights=False), run.config
-    if run.status["status"] in FINISHED and METRICS not in files:
-        raise damaged(run.path / METRICS, "it is missing")
-
-
-def _better(one: RunDirectory, other: RunDirectory, ignored: set[str]) -> RunDirectory:
-    """Return the record that counts. Raises Contradiction."""
-    states = [(one, one.status), (other, other.status)]
-    if _told(one.config, ignored) != _told(other.config, ignored):
-        raise Contradiction(f"{one.path} and {other.path} have different configurations")
-    finished = [(run, status["status"]) for run, status in states if status["status"] in FINISHED]
-    if len({(ended, run.read(METRICS, MOST_TABLE)) for run, ended in finished}) > 1:
-        told = f"{one.path} and {other.path} have different results ({METRICS})"
-        raise Contradiction(f"{told}; move away the one that is not to count")
-    if finished:
-        return finished[0][0]
-    return max(states, key=lambda state: state[1].get("step", 0))[0]
-
-
-def _told(config: Mapping[str, Any], ignored: set[str]) -> dict[str, Any]:
-    """Return what two records of one run agree in."""
-    changes = {key: value for key, value in (config.get("_changes_") or {}).items() if key not in ignored}
-    return {**{key: value for key, value in config.items() if key not in ignored}, "_changes_": changes}
-
-
 def _weights(run: RunDirectory) -> dict[str, bytes]:
     """Return the checkpoint that an archive left where the run was trained, if it is still that of the record."""
     beside = Folder(run.path)
@@ -193,25 +153,32 @@ def _weights(run: RunDirectory) -> dict[str, bytes]:
     return {CHECKPOINT: data} if hashlib.sha256(data).hexdigest() == known.get(CHECKPOINT) else {}
 
 
-def _members(chosen: Runs) -> dict[str, bytes]:
-    """Return what an archive of these runs holds; weights stay where they are."""
-    members = {
-        f"{name}/{file}": data for name, run in chosen.items() for file, data in run.contents(weights=False).items()
-    }
-    return without_folders(members)
-
-
 def _write_beside(place: Path, declared: Mapping[str, bytes]) -> None:
     for name, data in declared.items():
         make_folder((place / name).parent)
         write_atomically(place / name, data)
 
 
-def _write_folders(target: Path, fresh: Runs, ignored: set[str]) -> int:
+def _write_archive(target: Path, choice: Choice) -> int:
+    """Write an archive of the runs that have ended, whose weights stay where they are; return how many are fresh."""
+    for runs in (choice.kept, choice.fresh):
+        for name in [name for name, run in runs.items() if run.status["status"] not in FINISHED]:
+            choice.left.append(f"{runs.pop(name).path}: not finished, only a folder can take it")
+    members = {
+        f"{name}/{file}": data
+        for name, run in (choice.kept | choice.fresh).items()
+        for file, data in run.contents(weights=False).items()
+    }
+    write_atomically(target, packed(without_folders(members)))
+    sweep_temporaries(target.parent, ABANDONED, of=target.name)
+    return len(choice.fresh)
+
+
+def _write_folders(target: Path, choice: Choice) -> int:
     """Copy run by run, each of which appears whole, or not at all; return how many still counted."""
     for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
         shutil.rmtree(half)
-    return sum(_copy(run, target, target / name, ignored) for name, run in fresh.items())
+    return sum(_copy(run, target, target / name, choice.ignored) for name, run in choice.fresh.items())
 
 
 def _copy(run: RunDirectory, target: Path, destination: Path, ignored: set[str]) -> bool:
@@ -245,8 +212,7 @@ def _put(half: Path, run: RunDirectory, destination: Path, ignored: set[str]) ->
 def _is_better(run: RunDirectory, there: RunDirectory, ignored: set[str]) -> bool:
     """Tell whether a run counts and not what is there, which may be damaged, or another than when it was looked at."""
     try:
-        _check_whole(there)
-        return _better(there, run, ignored) is run
+        return better(whole(there), run, ignored) is run
     except Damaged:
         return True
     except Contradiction as what:

@@ -26,6 +26,10 @@ def printable_lines(text: str) -> str:
     return "".join(each if each in "\n\t" else _visible(each) for each in text)
 
 
+def is_hidden(character: str) -> bool:
+    """Tell whether a character is none that is seen in its place, but moves others, or is no text at all."""
+    return unicodedata.category(character) in _HIDDEN
+
+
 def _visible(character: str) -> str:
-    hidden = unicodedata.category(character) in _HIDDEN
-    return character.encode("unicode_escape").decode() if hidden else character
+    return character.encode("unicode_escape").decode() if is_hidden(character) else character

@@ -19,6 +19,7 @@ from normexp.records.files import (
     MOST_ROWS,
     MOST_TABLE,
     MOST_TEXT,
+    ORDINARY,
     Damaged,
     damaged,
     sha256_of,
@@ -30,7 +31,7 @@ from normexp.records.locks import is_locked, locked
 from normexp.records.names import ASIDE, CHECKPOINT, CONFIG, ENVIRONMENT, LOCK, STATUS
 from normexp.records.parsing import csv_rows, decoded, json_object, yaml_mapping
 from normexp.records.public_names import with_public_names
-from normexp.records.sources import Folder, Source, source_of
+from normexp.records.sources import Folder, Held, Source, source_of
 
 FIRST = 4096  # bytes of a file that a glance takes
 MOST_BYTES = 2**36  # of a file that is only hashed, and of a checkpoint
@@ -64,6 +65,11 @@ class RunDirectory:
     @property
     def is_packed(self) -> bool:
         return self.source.is_packed
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether there is anything of it, in a folder or packed."""
+        return os.path.lexists(self.path) or self.has(STATUS)
 
     def has(self, name: str) -> bool:
         return self._asked(lambda source: source.has(name))
@@ -186,6 +192,11 @@ class RunDirectory:
             files = {name: self._read(source, name, _most(name)) for name in kept if name != STATUS}
             if self._read(source, STATUS, MOST_TEXT) == status:
                 return {STATUS: status, **files}
+
+    def read_already(self, files: Mapping[str, bytes]) -> RunDirectory:
+        """Return the run with its contents, of which what is small stays in memory, and is not read again."""
+        small = {name: data for name, data in files.items() if len(data) <= ORDINARY}
+        return RunDirectory(self.path, Held(self.source, small))
 
     def set_aside(self) -> Path | None:
         """Move a damaged run directory, which this process holds, out of the way; return where to.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
@@ -121,6 +121,33 @@ class Broken:
 
     def has(self, name: str) -> bool:
         return name == STATUS
+
+
+@dataclass(frozen=True)
+class Held:
+    """A run directory of which some files were read already, and do not change."""
+
+    behind: Source
+    files: Mapping[str, bytes] = field(repr=False, compare=False)
+
+    @property
+    def is_packed(self) -> bool:
+        return self.behind.is_packed
+
+    def is_gone(self) -> bool:
+        return self.behind.is_gone()
+
+    def read(self, name: str, most: int) -> bytes:
+        return self.files[name] if name in self.files else self.behind.read(name, most)
+
+    def beginning(self, name: str, size: int) -> bytes:
+        return self.files[name][:size] if name in self.files else self.behind.beginning(name, size)
+
+    def names(self) -> list[str]:
+        return self.behind.names()
+
+    def has(self, name: str) -> bool:
+        return name in self.files or self.behind.has(name)
 
 
 def source_of(path: Path) -> Source:

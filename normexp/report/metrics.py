@@ -6,12 +6,9 @@ import math
 from collections.abc import Collection
 
 from normexp.errors import unknown
-from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.metrics import MEASURES, cost_sign, extremes, is_share
 
-RESULTS = [  # the first there is stands beside the training loss; nobody should choose by the test split
-    f"{split}/{name}" for split in ("validation", "test") for name in ("accuracy", "rmse", "loss")
-]
-NEVER_NEGATIVE = ("loss", "rmse", "mse", "error", "perplexity", "bpc", "byte", "variance", "std", "deviation", "abs")
+OF_TEST = tuple(name.replace("validation/", "test/") for name in MEASURES)  # by which nobody should choose
 
 
 def title(metric: str) -> str:
@@ -21,7 +18,7 @@ def title(metric: str) -> str:
 
 def drawn_unasked(known: Collection[str]) -> list[str]:
     """Return the metrics of which a plot shows the curves where none is named; none of a study, which has others."""
-    result = [name for name in RESULTS if name in known][:1]
+    result = [name for name in (*MEASURES, *OF_TEST) if name in known][:1]
     return [name for name in ("train/loss", *result) if name in known]
 
 
@@ -30,20 +27,15 @@ def factor(metric: str) -> float:
     return 100.0 if is_share(metric) else 1.0
 
 
-def worst(metric: str) -> float:
+def bad_end(metric: str) -> float:
     """Return minus or plus infinity, whichever end of an axis is the bad one; plus where the name does not tell."""
-    return -math.inf if better_direction(metric) == "higher" else math.inf
+    return cost_sign(metric) * math.inf
 
 
 def possible(metric: str) -> tuple[float, float]:
-    """Return the smallest and the largest value that a metric can have, as it is shown: shares in percent.
-
-    A loss, an error, a variance are never negative; of a name that does not tell, and of logarithms, nothing is known.
-    """
-    if is_share(metric):
-        return 0.0, 100.0
-    words = metric.replace("/", "_").split("_")
-    return 0.0 if words[-1] in NEVER_NEGATIVE and not words[0].startswith("log") else -math.inf, math.inf
+    """Return the smallest and the largest value that a metric can have, as it is shown: shares in percent."""
+    low, high = extremes(metric)
+    return factor(metric) * low, factor(metric) * high
 
 
 def check_metric(metric: str, known: Collection[str]) -> None:

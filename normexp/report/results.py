@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.records.names import CLAIMS
-from normexp.report.frames.frame import Frame, frame_of, where
+from normexp.report.frames.reading import Frame, frame_of, where
 from normexp.report.ledger.judged import read_report
 from normexp.report.tables.formats import FORMATS
 from normexp.report.tables.runs import table
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Tidy tables of runs; `normexp.report.frames.frame` lists their columns.
+    """Tidy tables of runs; `normexp.report.frames.reading` lists their columns.
 
     Args:
         frame: the runs.

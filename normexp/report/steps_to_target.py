@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from normexp.evidence.best_of import BEST_OF
-from normexp.evidence.claims.steps_to_target import best_by_seed, steps_of_each
+from normexp.evidence.claims.steps_of_runs import best_by_seed, steps_of_each
 from normexp.evidence.curves import Cell
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.stats import Steps

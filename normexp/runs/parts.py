@@ -19,7 +19,7 @@ from normexp.training.fit import fit
 from normexp.training.process import process_settings
 
 
-def check_parts(config: Config, loader: Loader, probed: bool = False) -> list[str]:
+def check_parts(config: Config, loader: Loader, probed: bool = False) -> list[str] | None:
     """Build the parts of a run, and try those of the user's own; return the metrics of its probe where that was tried.
 
     Args:
@@ -30,7 +30,8 @@ def check_parts(config: Config, loader: Loader, probed: bool = False) -> list[st
     """
     try:
         if config.choices["study"] != "none":
-            return _of_study(config, loader)
+            _of_study(config, loader)
+            return None
         with process_settings(config["compile"], config["precision"]):
             return _tried(config, loader, probed)
     except UserError:
@@ -42,14 +43,14 @@ def check_parts(config: Config, loader: Loader, probed: bool = False) -> list[st
         raise UserError(kind_and_line(error)) from error
 
 
-def _tried(config: Config, loader: Loader, probed: bool) -> list[str]:
+def _tried(config: Config, loader: Loader, probed: bool) -> list[str] | None:
     components = build(config, loader.load(config), loader.examples)
     check_own_optimizer(components.optimizer)
     torch.set_num_threads(components.threads)
     with fitting(config):
         initialize_from_data(components)
     own = own_parts(config)
-    names = _probed(config, components) if probed or "probe" in own else []
+    names = _probed(config, components) if probed or "probe" in own else None
     if own and not config["compile"]:  # which would take longer than all else
         components.before_evaluation()
         next(fit(components, stop=1))
@@ -62,7 +63,7 @@ def _probed(config: Config, components: Components) -> list[str]:
     return list(dict.fromkeys(f"{PROBE}{layer}/{statistic}" for _, layer, statistic, _ in rows))
 
 
-def _of_study(config: Config, loader: Loader) -> list[str]:
+def _of_study(config: Config, loader: Loader) -> None:
     """Build the parts of the user's own that a study gets; what becomes of them is the study's business."""
     own = own_parts(config)
     for target in own.values():
@@ -71,4 +72,3 @@ def _of_study(config: Config, loader: Loader) -> list[str]:
         build_norm(config)
     if "dataset" in own:
         loader.load(config)
-    return []

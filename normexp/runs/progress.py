@@ -10,6 +10,8 @@ from contextlib import suppress
 
 from tqdm import tqdm
 
+from normexp.evidence.metrics import is_share
+
 LINE_EVERY = 2.0  # seconds between plain lines at most; the last one is always printed
 
 
@@ -108,7 +110,7 @@ def watched(columns: Iterable[str]) -> str:
 def format_metric(name: str, value: object) -> str:
     """Return a column and a value in words: `test accuracy 97.50 %`."""
     assert isinstance(value, float)
-    text = f"{100 * value:.2f} %" if name.endswith("accuracy") else f"{value:.4g}"
+    text = f"{100 * value:.2f} %" if is_share(name) else f"{value:.4g}"
     return f"{name.replace('/', ' ')} {text}"
 
 

@@ -6,7 +6,7 @@ imported then, and trains with them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,12 +24,12 @@ Kind = tuple[Hashable, ...]
 
 
 def check_parts(
-    cells: Iterable[Cell], sharing: Sharing, said: Callable[[Cell, str], str], probed: bool = False
+    cells: Sequence[Cell], sharing: Sharing, said: Callable[[Cell, str], str], probed: bool = False
 ) -> dict[Path, list[str]]:
     """Build the parts of every different run; return what its probe measures, where it was tried.
 
-    What this command has checked before is not built again. Left out are data that have to be downloaded first; with
-    workers elsewhere also what this machine alone lacks.
+    What this command has checked before is not built again, and nothing is where data are still to be downloaded. With
+    workers elsewhere, what this machine alone lacks is passed by.
 
     Args:
         said: (cell, cause) -> the line of the error.
@@ -37,17 +37,18 @@ def check_parts(
 
     Raises: UserError for the first run that would be refused, Interrupted where it is stopped.
     """
-    kind_of = {cell.path: (probed, *_kind(cell.config)) for cell in cells}
-    first = {kind_of[cell.path]: cell for cell in reversed(list(cells))}
-    known: dict[Kind, list[str]] = {} if sharing.kept is None else sharing.kept.checked
-    absent = to_download(cell.config for cell in first.values())
-    new = [kind for kind in first if kind not in known and first[kind].config.choices["dataset"] not in absent]
-    if new:
+    kind_of = {cell.path: _kind(cell.config) for cell in cells}
+    first: dict[Kind, Cell] = {}
+    for cell in cells:
+        first.setdefault(kind_of[cell.path], cell)
+    known: dict[Kind, list[str] | None] = {} if sharing.kept is None else sharing.kept.checked
+    new = [kind for kind in first if kind not in known or (probed and known[kind] is None)]
+    if new and not to_download(first[kind].config for kind in new):
         new.sort(key=lambda kind: str(first[kind].config["dataset"]))  # a worker keeps the last data that it has read
         with worker_pool(sharing.workers, 1, None if sharing.is_elsewhere else sharing.kept) as workers:
             for kind in new:
                 known[kind] = _checked(workers[0], first[kind], sharing.is_elsewhere, said, probed)
-    return {path: known[kind] for path, kind in kind_of.items() if kind in known}
+    return {path: names for path, kind in kind_of.items() if (names := known.get(kind)) is not None}
 
 
 def _kind(config: Config) -> Kind:
@@ -58,11 +59,15 @@ def _kind(config: Config) -> Kind:
 
 def _checked(
     worker: Worker, cell: Cell, elsewhere: bool, said: Callable[[Cell, str], str], probed: bool
-) -> list[str]:
+) -> list[str] | None:
+    """Return what the probe of a run measures; None where it was not tried, or the worker failed by another fault."""
     try:
         answer = worker.request({"verb": "check", "overrides": cell.overrides, "probed": probed})
     except Interrupted:
         raise Interrupted(UNBEGUN) from None
-    if "refused" in answer and not (elsewhere and answer["unavailable"]):
-        raise (Unavailable if answer["unavailable"] else UserError)(said(cell, answer["refused"]))
-    return list(answer.get("probed", []))
+    if answer.get("unavailable") and not elsewhere:
+        raise Unavailable(answer["refused"])
+    if "refused" in answer and not answer["unavailable"]:
+        raise UserError(said(cell, answer["refused"]))
+    names: list[str] | None = answer.get("probed")
+    return names

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.intervals import Interval
 from normexp.config.of_grids import SAMPLERS
 from normexp.errors import UserError
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 from normexp.records.files import Unreadable
 from normexp.records.locks import locked
 from normexp.records.names import JOURNAL

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest_path
-from normexp.records import write_atomically
+from normexp.records import RunDirectory, write_atomically
 from normexp.records.files import absolute, folder_above, make_folder, read_json
 from normexp.records.locks import in_use, is_in_use
 from normexp.records.printable import printable
@@ -80,7 +80,7 @@ def last_sweep(folder: Path) -> list[Path]:
     """
     if not folder.exists():
         raise UserError(f"{printable(folder)}: no such file or folder{nearest_path(folder)}")
-    return [path for path in below(folder) if path.exists()]
+    return [path for path in below(folder) if RunDirectory(path).has_begun]
 
 
 def below(folder: Path) -> dict[Path, str]:

@@ -27,7 +27,7 @@ PROGRAM = """
 import signal
 if hasattr(signal, "SIGUSR2"):
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-from normexp.sweeps.worker import main
+from normexp.sweeps.worker_process import main
 main()
 """
 BUSY_PAUSE = 0.5  # seconds before looking again whether another sweep has finished a cell that we share

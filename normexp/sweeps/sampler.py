@@ -22,7 +22,7 @@ from normexp.config.overrides import parse_overrides, take_out, whole_number
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
 from normexp.errors import UserError, did_you_mean, unknown
-from normexp.evidence.curves import MEASURES
+from normexp.evidence.metrics import MEASURES
 from normexp.records import FINISHED, METRICS, RunDirectory, final_score, mean_score
 from normexp.sweeps.history import History, Search
 from normexp.sweeps.plan import Plan, Trial, check_varied, make_plan

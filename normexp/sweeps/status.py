@@ -17,7 +17,7 @@ def overview(path: str | Path) -> str:
     found = summary(path)
     counts = ", ".join(f"{count} {name}" for name, count in found["counts"].items())
     lines = [f"{amount(found['runs'], 'run')}: {counts}"]
-    lines += [f"  {run['state']:11} {run['path']}  {run['detail']}" for run in found["unfinished"]]
+    lines += [f"  {run['state']:11} {printable(run['path'])}  {run['detail']}" for run in found["unfinished"]]
     return "\n".join([*lines, *(f"  not looked into: {line}" for line in found["not_looked_into"])]) + "\n"
 
 
@@ -27,9 +27,7 @@ def summary(path: str | Path) -> dict[str, Any]:
     states = [(run, *state(run)) for run in _runs(Path(path), unseen)]
     counts = Counter(name for _, name, _ in states)
     unfinished = [
-        {"path": printable(run.path), "state": name, "detail": detail}
-        for run, name, detail in states
-        if name not in FINISHED
+        {"path": run.path, "state": name, "detail": detail} for run, name, detail in states if name not in FINISHED
     ]
     ordered = {name: counts[name] for name in (*STATUSES, "stopped", DAMAGED, UNREADABLE) if counts[name]}
     return {"runs": len(states), "counts": ordered, "unfinished": unfinished, "not_looked_into": unseen}

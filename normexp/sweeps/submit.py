@@ -5,8 +5,9 @@ from __future__ import annotations
 import logging
 import shlex
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,10 +21,10 @@ from normexp.sweeps.executors.settings import Settings, checked
 from normexp.sweeps.progress import SweepProgress, sweep_progress
 from normexp.sweeps.shared import PLAN, CellToTrain, Pace, SharedSweep, forget_plan, shared_sweep, write_plan
 from normexp.sweeps.snapshot import SweepView, is_anybody_there
+from normexp.sweeps.workers import KeptWorkers
 
 if TYPE_CHECKING:
     from normexp.sweeps.pool import Worker
-    from normexp.sweeps.workers import KeptWorkers
 
 NOBODY = "no worker is left"
 LOOK, SHARE = 0.5, 10  # seconds between two looks at a sweep; how often longer than the look itself
@@ -83,6 +84,16 @@ class Sharing:
     def is_begun(self, cells: Sequence[CellToTrain], results: Path) -> bool:
         """Tell whether a sweep went through a shared folder before, so that workers may be at it."""
         return (shared_sweep(cells, results).path / PLAN).exists()
+
+
+@contextmanager
+def kept_workers(sharing: Sharing) -> Iterator[Sharing]:
+    """Let all plans that are trained with what is returned have the same workers; they end with the context."""
+    kept = KeptWorkers()
+    try:
+        yield replace(sharing, kept=kept)
+    finally:
+        kept.close()
 
 
 def executor(settings: Settings, workers: Sequence[Worker]) -> Executor:

@@ -27,8 +27,8 @@ from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, stacks, take_stack
-from normexp.sweeps.submit import NOBODY, Sharing, run_shared
-from normexp.sweeps.workers import kept_workers, worker_pool
+from normexp.sweeps.submit import NOBODY, Sharing, kept_workers, run_shared
+from normexp.sweeps.workers import worker_pool
 
 logger = logging.getLogger("normexp")
 MOST_FAILURES = 3  # with one cause that are named one by one

@@ -5,16 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from normexp.errors import Interrupted
 from normexp.runs.signals import stop_signals
 from normexp.sweeps.pool import STOPPED, Worker
 from normexp.training.machine.cores import physical_cores
-
-if TYPE_CHECKING:
-    from normexp.sweeps.submit import Sharing
 
 
 class KeptWorkers:
@@ -25,7 +20,7 @@ class KeptWorkers:
     """
 
     def __init__(self) -> None:
-        self.checked: dict[tuple[Hashable, ...], list[str]] = {}
+        self.checked: dict[tuple[Hashable, ...], list[str] | None] = {}
         self._idle: list[Worker] = []
         self._warnings: set[str] = set()
 
@@ -46,16 +41,6 @@ class KeptWorkers:
         """End their processes."""
         while self._idle:
             self._idle.pop().close()
-
-
-@contextmanager
-def kept_workers(sharing: Sharing) -> Iterator[Sharing]:
-    """Let all plans that are trained with what is returned have the same workers; they end with the context."""
-    kept = KeptWorkers()
-    try:
-        yield replace(sharing, kept=kept)
-    finally:
-        kept.close()
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from normexp.cli import verbs as module
-from normexp.cli.parsers import LISTS
+from normexp.cli.command_line import LISTS
 from normexp.config import options
 from normexp.errors import Interrupted
 
@@ -271,8 +271,11 @@ def test_cli_ends_with_its_own_status_where_standard_streams_take_nothing(unbuff
     with Path("/dev/full").open("wb") as full:
         assert ended([*command, "run", "norm=bacth"], stderr=full).returncode == 2
         assert ended([*command, "run", "norm=bacth"], stdout=full, stderr=full).returncode == 2
-        listed = ended([*command, "list", "norms"], stdout=full, stderr=subprocess.PIPE)
-    assert (listed.returncode, listed.stderr) == (2, "normexp: standard output: No space left on device\n")
+        printing = [
+            ended([*command, *words], stdout=full, stderr=subprocess.PIPE) for words in (["list"], ["--version"])
+        ]
+    line = "normexp: standard output: No space left on device\n"
+    assert [(done.returncode, done.stderr) for done in printing] == [(2, line)] * 2
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen([*command, "--help"], env=env, **pipes) as helped:
         helped.stdout.close()  # as `normexp --help | true` does

@@ -173,6 +173,7 @@ TABS = {  # what is typed before a Tab -> what stands in the line after it
     "normexp run --fo": "normexp run --force",
     "normexp table afol": "normexp table afolder",
     "normexp run results_dir=afol": "normexp run results_dir=afolder",
+    "normexp run results_dir=~/afol": "normexp run results_dir=~/afolder",
 }
 STAYS = {"normexp run optim.lr=afol": "normexp run optim.lr=afol"}  # a number is no path
 START = {

@@ -1,13 +1,18 @@
 """What `--json` prints is what docs/programs.md says, key by key."""
 
+import io
 import json
+import os
 import re
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from normexp.cli.verbs import main
 
 TOP = Path(__file__).resolve().parents[2]
 PAGE = (TOP / "docs" / "programs.md").read_text(encoding="utf-8")
@@ -117,6 +122,25 @@ def test_json_of_all_claims_and_laws_is_as_documented():
     assert check("laws", strict(plain_json(laws_as_json(read_laws(TOP / "results", []))))) == set(SCHEMAS["laws"])
 
 
+NAMES = ["é 中", "a\u202eb\x9bc", os.fsdecode(b"\xff"), "\U0001f600"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+@pytest.mark.parametrize("name", NAMES)
+def test_names_come_back_from_json_whatever_is_in_them(tmp_path, monkeypatch, name, encoding):
+    """Letters stand as they are, where the terminal has them; what would turn its text round is an escape."""
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "status.json").write_text('{"status": "failed"}')
+    printed = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", printed)
+    assert main(["status", str(tmp_path), "--json"]) == 0
+    printed.flush()
+    text = printed.buffer.getvalue().decode(encoding)
+    assert strict(text)["unfinished"][0]["path"] == str(tmp_path / name)
+    assert not {"\u202e", "\x9b"} & set(text)
+    assert "中" not in name or ("中" in text) is (encoding == "utf-8")
+
+
 def test_json_of_what_is_not_finite_is_text():
     from normexp.records import plain_json
 
@@ -132,7 +156,7 @@ def test_the_skill_names_commands_that_there_are():
     """Its front matter is what agents look for; each command's verb and flags exist."""
     import yaml
 
-    from normexp.cli.parsers import flags, parsers
+    from normexp.cli.command_line import flags, parsers
 
     text = (TOP / "normexp" / "SKILL.md").read_text(encoding="utf-8")
     head = yaml.safe_load(text.split("---")[1])

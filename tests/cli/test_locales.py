@@ -87,6 +87,7 @@ def test_program_works_without_a_home(tmp_path, home):
     command = [sys.executable, "-m", "normexp", "run", "model=linear", "steps=1", "threads=1", "results_dir=results"]
     done = subprocess.run(command, cwd=tmp_path, env=given, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "matplotlib" not in done.stderr.casefold()
     assert list(tmp_path.glob("results/runs/*/curves.png"))
 
 

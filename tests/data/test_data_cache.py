@@ -11,10 +11,14 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
+from normexp.data.csv_file import CsvFile
 from normexp.data.digits import Digits
 from normexp.data.files import cache
 from normexp.data.files.cache import Content, cached, folder, newest
+from normexp.data.mnist import Mnist
 from normexp.errors import UserError
+from normexp.records import locks
+from normexp.records.locks import Owner
 
 
 def content(value: int = 7) -> Content:
@@ -99,15 +103,44 @@ def test_killed_build_is_not_taken_for_an_entry(cache_folder: Path) -> None:
     assert cached("thing", "key", content).note == "a note"
 
 
-def test_leftovers_of_killed_builds_are_swept_after_a_day(cache_folder: Path) -> None:
-    cached("thing", "key", content)
-    entry = entry_of(cache_folder)
-    old, young = (cache_folder / f".{entry.name}.{name}.part" for name in ("old", "young"))
-    old.mkdir()  # as earlier versions built
-    young.touch()
-    os.utime(old, (time.time() - 2 * 24 * 3600,) * 2)
-    cache.part_path(entry)
-    assert [old.exists(), young.exists()] == [False, True]
+def test_leftovers_are_swept_at_once_or_after_a_day_where_nobody_knows_whose_they_are(tmp_path: Path) -> None:
+    target = tmp_path / "my-data.gz"
+    own = cache.part_path(target).name
+    living = own.replace(f"-{os.getpid()}-", f"-{os.getppid()}-").replace(
+        Owner.this().began, locks._began(os.getppid())
+    )
+    names = {
+        ".my-data.gz.old.part": False,
+        ".my-data.gz.young.part": True,
+        own: True,
+        living: True,
+        own.replace(f"-{os.getpid()}-", f"-{2**22 + 1}-"): False,
+        own.replace(Owner.this().began, "1"): False,  # another process that had our number
+        own.replace(f".{Owner.this().host}-", ".other.host-"): True,
+    }
+    (tmp_path / ".my-data.gz.old.part").mkdir()  # as earlier versions built
+    os.utime(tmp_path / ".my-data.gz.old.part", (time.time() - 2 * 24 * 3600,) * 2)
+    for name in list(names)[1:]:
+        (tmp_path / name).touch()
+    cache.part_path(target)
+    assert {name: (tmp_path / name).exists() for name in names} == names
+
+
+def test_without_a_home_folder_what_needs_no_cache_is_read_and_the_rest_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The cache was a folder `~` of the current one, or the error of a library."""
+    for name in ("NORMEXP_DATA", "XDG_CACHE_HOME", "HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n3,4\n")
+    os.utime(tmp_path / "own.csv", (0, 0))
+    assert CsvFile(file="own.csv", target="b").content()
+    assert len(Digits().load(0).train)
+    with one_line_error("there is no home folder for data; set NORMEXP_DATA to a writable folder"):
+        Mnist().load(0)
+    assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
 
 
 def _build_slowly(barrier: object) -> int:

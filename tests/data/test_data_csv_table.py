@@ -32,11 +32,13 @@ DELIMITED = {
     "tab": "size\tprice\ttown\n1.5\t2\tX\n3\t4\tY\n",
     "bar": "size|price|town\n1.5|2|X\n3|4|Y\n",
     "byte order mark": "\ufeffsize,price,town\n1.5,2,X\n3,4,Y\n",
+    "two byte order marks": "\ufeff\ufeffsize,price,town\n1.5,2,X\n3,4,Y\n",
     "Windows line ends": "size,price,town\r\n1.5,2,X\r\n3,4,Y\r\n",
     "no last line end": "size,price,town\n1.5,2,X\n3,4,Y",
     "blank lines": "\nsize,price,town\n\n1.5,2,X\n  \n3,4,Y\n\n",
     "spaces": "size , price, town\n 1.5, 2 ,X\n3,4, Y\n",
     "quotes": '"size","price","town"\n"1.5","2","X"\n3,4,"Y"\n',
+    "quotes behind spaces": '"size", "price", "town"\n"1.5", "2", "X"\n3, 4, "Y"\n',
 }
 
 

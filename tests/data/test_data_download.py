@@ -1,7 +1,9 @@
 """Downloads against a server on this machine that behaves well, badly and not at all."""
 
 import hashlib
+import multiprocessing
 import socket
+import sys
 import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
@@ -168,6 +170,20 @@ def test_unwritable_folder_is_told_before_connecting(server: Server, tmp_path: P
     with pytest.raises(UserError, match="cannot write to"):
         fetch(server.remote("good"), tmp_path / "file")
     assert server.requests == []
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs fork")
+def test_what_a_killed_download_leaves_is_gone_after_the_next(server: Server, tmp_path: Path) -> None:
+    server.answers |= {"/stall": sends(BODY[:10], promised=len(BODY), pause=5), "/good": sends(BODY)}
+    killed = multiprocessing.get_context("fork").Process(target=fetch, args=(server.remote("stall"), tmp_path))
+    killed.start()
+    while not list(tmp_path.glob(".*.part")):
+        time.sleep(0.01)
+    fetch(server.remote("good"), tmp_path / "beside")
+    killed.kill()
+    killed.join()
+    fetch(server.remote("good"), tmp_path)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["file.gz"]
 
 
 @pytest.fixture

@@ -35,19 +35,23 @@ def test_california_file_in_the_data_folder_is_found(cache_folder: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "key"),
-    [("total_bedrooms", "room {n}", "dataset.features"), ("median_house_value", "dear", "dataset.task")],
+    ("column", "value", "keys"),
+    [
+        ("total_bedrooms", "room {n}", "dataset.features is a key"),
+        ("median_house_value", "7", "dataset.target is a key"),
+        ("median_house_value", "dear", "dataset.target and dataset.task are keys"),
+    ],
 )
-def test_a_bad_column_is_refused_with_a_key_that_another_data_set_has(
-    tmp_path: Path, column: str, value: str, key: str
+def test_a_bad_column_is_refused_with_keys_that_another_data_set_has(
+    tmp_path: Path, column: str, value: str, keys: str
 ) -> None:
-    """The key was proposed for this data set, which has none of that name."""
+    """They were named for this data set, which has none of these names; that of a file is no key."""
     rows = [{"income": n, "total_bedrooms": 2 * n, "median_house_value": n} for n in range(200)]
     rows = [row | {column: value.format(n=n)} for n, row in enumerate(rows)]
     lines = [",".join(rows[0]), *(",".join(map(str, row.values())) for row in rows)]
-    (tmp_path / "mine.csv").write_text("\n".join(lines) + "\n")
-    with pytest.raises(UserError, match=rf"{key}.* \({key} is a key of dataset=csv, which reads any table\)$"):
-        HousePrices(source="california", file=str(tmp_path / "mine.csv")).load(0)
+    (tmp_path / "dataset.task.csv").write_text("\n".join(lines) + "\n")
+    with pytest.raises(UserError, match=rf" \({keys} of dataset=csv, which reads any table\)$"):
+        HousePrices(source="california", file=str(tmp_path / "dataset.task.csv")).load(0)
 
 
 def test_sindian_leaves_the_running_number_out(cache_folder: Path) -> None:

@@ -14,7 +14,7 @@ from normexp.config.instantiate import locate
 from normexp.config.options import option, options
 from normexp.data.base import Data, Dataset, Split
 from normexp.data.loading import Loader, load
-from normexp.sweeps.worker import train
+from normexp.sweeps.worker_process import train
 
 
 def test_loading_shares_what_no_seed_changes():
@@ -46,7 +46,7 @@ def test_loading_happens_once_for_the_cells_of_a_worker(results, monkeypatch):
     loads = []
     digits = locate("normexp.data.digits.Digits")
     monkeypatch.setattr(digits, "read", lambda self, seed, read=digits.read: loads.append(seed) or read(self, seed))
-    monkeypatch.setattr("normexp.sweeps.worker.loader", Loader())
+    monkeypatch.setattr("normexp.sweeps.worker_process.loader", Loader())
     words = ["model=linear", "steps=2", "device=cpu", "threads=1", f"results_dir={results}"]
     for seed in range(3):
         answer = train(io.StringIO(), [*words, f"seed={seed}"], str(results / str(seed)), force=False)

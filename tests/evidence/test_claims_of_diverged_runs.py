@@ -6,7 +6,7 @@ import pytest
 from curve_maker import METRIC, cells, curve, finals
 from judged_claims import GOOD, NAN, said, verdict
 
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 
 # Divergence
 

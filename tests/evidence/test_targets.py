@@ -11,8 +11,8 @@ from curve_maker import METRIC, cells
 from one_line import one_line_error
 
 from normexp.evidence.claims import Claim, Verdict, entry, judge
-from normexp.evidence.claims.targets import area_between, mean_over_training, target_range
-from normexp.evidence.claims.targets import over_targets as faster_over_targets
+from normexp.evidence.claims.over_targets import area_between, mean_over_training, target_range
+from normexp.evidence.claims.over_targets import over_targets as faster_over_targets
 from normexp.evidence.curves import Curve, Made, short_commit
 from normexp.evidence.stats import Design
 from normexp.report.figures.formats import images, settings, theme

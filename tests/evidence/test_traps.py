@@ -32,7 +32,7 @@ from normexp.evidence.stats import (
 from normexp.evidence.stats.interval import Interval
 from normexp.evidence.verdicts import published_verdict
 from normexp.records import CONFIG, METRICS, CurveFile, RunDirectory
-from normexp.report.frames.frame import folder_frame
+from normexp.report.frames.reading import folder_frame
 from normexp.report.tables.formats import FORMATS
 from normexp.report.tables.runs import table
 

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -234,3 +235,88 @@ def test_list_says_data_and_time_of_an_experiment(cli) -> None:
     assert needs["zuo2018_notes"].startswith("data: its own; paper ")
     assert "S00" not in shown
     assert "from memory" not in shown
+
+
+PARTS = """
+from dataclasses import dataclass
+
+from torch import nn
+
+from normexp.probes.base import Probe
+
+
+def net(num_outputs, lack=0):
+    return nn.Sequential(nn.Flatten(), nn.Linear(64, num_outputs - lack))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Probe):
+    def measure(self, situation):
+        return [("network", "weights", 650)]
+"""
+PROBED = """
+paper: ours
+item: none
+title: What a probe measures
+about: Two networks.
+common: {dataset: digits, model: linear, steps: 2, eval_every: 2, batch_size: 32, threads: 1, probe: moments}
+arms:
+  one: {}
+  other: {optim.lr: 0.5}
+grid: {seed: [0, 1, 2, 3, 4, 5]}
+scales: {cpu: {}}
+table: {metric: test/accuracy}
+"""
+CLAIM = (
+    "claims: [{text: It grows, source: ours, compare: difference, of: one, than: other, in: '> 0', better: lower,"
+    " metric: probe/NAME}]\n"
+)
+FIGURE = "figures: [{name: a, kind: KIND}]\n"
+IN_VAIN = {
+    "a claim": (
+        PROBED + CLAIM.replace("NAME", "output/unit_mean_ab"),
+        "claims[0] 'It grows': arm 'one': metric 'probe/output/unit_mean_ab' does not exist; allowed: probe/",
+    ),
+    "a probe of one's own": (
+        (PROBED + CLAIM.replace("NAME", "network/weight")).replace("moments", "parts.Count"),
+        "metric 'probe/network/weight' does not exist; allowed: probe/network/weights; did you mean probe/network/w",
+    ),
+    "an arm without a probe": (
+        (PROBED + CLAIM.replace("NAME", "output/unit_mean_abs")).replace("other: {", "other: {probe: none, "),
+        "arm 'other': metric 'probe/output/unit_mean_abs' does not exist: no probe measures anything in its runs",
+    ),
+    "a statistic": (
+        PROBED + FIGURE.replace("KIND", "multiples, statistic: unit_mean_ab"),
+        "figures[0] 'a': statistic 'unit_mean_ab' does not exist; allowed: ",
+    ),
+    "a layer of percentiles": (
+        PROBED.replace("moments", "percentiles").replace("linear", "mlp")
+        + FIGURE.replace("KIND", "percentiles, layer: nonlinearty 1"),
+        "figures[0] 'a': layer 'nonlinearty 1' does not exist; allowed: nonlinearity 1, ",
+    ),
+    "a network": (
+        PROBED.replace("other: {", "other: {model.lack: 1, ").replace("linear", "parts.net"),
+        "experiment mine, arm 'other': model=parts.net norm=none dataset=digits: the network's outputs have shape",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", IN_VAIN)
+def test_what_no_run_could_give_is_refused_before_anything_is_frozen(cli, tmp_path, monkeypatch, case):
+    text, said = IN_VAIN[case]
+    monkeypatch.setattr("sys.path", [*sys.path])
+    (tmp_path / "parts.py").write_text(PARTS)
+    (tmp_path / "first.yaml").write_text(PROBED)
+    (tmp_path / "mine.yaml").write_text(text)
+    for words in (["mine.yaml"], ["mine.yaml", "--dry-run"], ["first.yaml", "mine.yaml"]):
+        status, stdout, stderr = cli("reproduce", *words, "jobs=1", "plugins=[parts]")
+        assert (status, stdout, stderr.count("\n")) == (2, "", 1), stderr
+        assert said in stderr
+        assert not (tmp_path / "results").exists()
+    sys.modules.pop("parts", None)
+
+
+def test_what_a_probe_measures_is_asked_of_the_arms_that_are_run(cli, tmp_path):
+    text = PROBED + CLAIM.replace("NAME", "output/unit_mean_abs")
+    (tmp_path / "mine.yaml").write_text(text.replace("other: {", "other: {probe: none, "))
+    assert cli("reproduce", "mine.yaml", "--dry-run", "--cell", "one", "jobs=1")[0] == 0

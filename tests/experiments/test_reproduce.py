@@ -147,7 +147,7 @@ def test_reproduce_dry_run_writes_nothing(cli, results):
 def test_reproduce_dry_run_times_for_the_choice_and_the_runs_together(cli, results, monkeypatch):
     """Both train the same two networks, for as many steps as they like."""
     measured = []
-    monkeypatch.setattr("normexp.sweeps.worker.speeds", {})
+    monkeypatch.setattr("normexp.sweeps.worker_process.speeds", {})
     monkeypatch.setattr(
         "normexp.runs.estimate._measured", lambda *_: measured.append(1) or Speed(1.0, 1.0, steps_per_epoch=10)
     )
@@ -171,8 +171,9 @@ def test_reproduce_dry_run_counts_what_is_there(cli, reproduced, tmp_path):
 
 
 def test_reproduce_stopped_while_choosing_goes_no_further(cli, results, monkeypatch):
-    def request(worker: InProcess, *_: object) -> dict[str, object]:
-        worker.stop()
+    def request(worker: InProcess, message: dict[str, object], *_: object) -> dict[str, object]:
+        if message["verb"] == "train":
+            worker.stop()
         return {"status": "done", "seconds": 1.0}
 
     monkeypatch.setattr(InProcess, "request", request)

@@ -1,6 +1,7 @@
 """A probe changes nothing of a run, and its rows survive one that is killed."""
 
 import csv
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -41,14 +42,17 @@ def test_probe_changes_nothing_in_the_run(tmp_path, norm):
     assert (without.path / "probes.csv").read_text() == "step,probe,layer,statistic,value\n"
 
 
+@pytest.fixture(scope="module")
+def without(tmp_path_factory):
+    """A run of a network without a probe, trained once: without(network)."""
+    return cache(lambda network: run(tmp_path_factory.mktemp("without") / "run", network=network))
+
+
 @pytest.mark.parametrize("name", [*PROBES, *ASK_MUCH])
-def test_probe_alone_changes_nothing_in_the_run(tmp_path, name):
+def test_probe_alone_changes_nothing_in_the_run(tmp_path, without, name):
     network = RESIDUAL if name in ASK_MUCH else TINY
-    with_probe, without = (
-        run(tmp_path / "with", f"probe={name}", network=network),
-        run(tmp_path / "without", network=network),
-    )
-    check_equal_training(with_probe, without)
+    with_probe = run(tmp_path / "with", f"probe={name}", network=network)
+    check_equal_training(with_probe, without(network))
     assert len((with_probe.path / "probes.csv").read_text().splitlines()) > 4
 
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+from collections import Counter
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from one_line import one_line_error
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
 from normexp.records import CHECKPOINT, RunDirectory, find_runs, merging
+from normexp.records import files as files_read
 from normexp.records.locks import locked
 from normexp.records.merging import merge
 from normexp.records.packing import pack
@@ -324,6 +326,35 @@ def test_a_run_that_ends_while_it_is_copied_is_copied_as_it_ended(machines, tmp_
     copy = RunDirectory(tmp_path / "three" / "runs" / "open")
     copy.check_sums()
     assert (copy.status["step"], copy.rows("metrics.csv")[-1]["step"]) == (9, "9")
+
+
+def test_small_files_are_read_once(machines, tmp_path, monkeypatch):
+    """To be compared and to be copied; whether a run has changed meanwhile its status tells, which is read again."""
+    seen, opening = Counter[Path](), files_read.open_regular
+
+    def opened(path: Path, *flags: int) -> int:
+        seen[path] += 1
+        return opening(path, *flags)
+
+    monkeypatch.setattr(files_read, "open_regular", opened)
+    shutil.rmtree(machines[0] / "runs" / "open")
+    shutil.rmtree(machines[1] / "runs" / "open")
+    for into in (tmp_path / "three", None):
+        seen.clear()
+        merge(*machines, into, ())
+        read = {path.name: count for path, count in seen.items() if machines[0] in path.parents}
+        assert {read[name] for name in ("config.yaml", "environment.json", "metrics.csv")} == {1}
+
+
+@pytest.mark.parametrize("into", ["x" * 300, "/".join(["x" * 200] * 30), f"{'x' * 248}.zip", "deep"])
+def test_a_target_whose_name_is_too_long_is_named_as_it_was_typed(machines, tmp_path, into):
+    folder = tmp_path
+    while into == "deep" and len(str(folder)) < 4000:
+        folder /= "x" * min(200, 4080 - len(str(folder)))
+    target = folder / (into.replace("deep", "y"))
+    with one_line_error(rf"^{str(target)[:50]}.*\(File name too long\)"):
+        merge(*machines, target, ())
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["one", "two"]
 
 
 # --- what lies beside the runs

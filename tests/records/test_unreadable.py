@@ -13,7 +13,7 @@ from normexp.records import CHECKPOINT, ENVIRONMENT, Damaged, RunDirectory, Unre
 from normexp.records.files import is_there, read_regular, sha256_of
 from normexp.records.merging import merge
 from normexp.records.packing import pack
-from normexp.report.frames.frame import folder_frame
+from normexp.report.frames.reading import folder_frame
 from normexp.runs.checkpoint import step_of
 from normexp.runs.run import _status
 from normexp.sweeps.plan import Cell

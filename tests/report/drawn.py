@@ -16,9 +16,10 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.figure_kinds import FigureSpec
 from normexp.experiments.tables import Published, PublishedOnly, Table
 from normexp.records import PROBES, RunDirectory
+from normexp.report.drawing import Drawn
 from normexp.report.figures.captions import caption
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.drawn import drawn
 from normexp.report.figures.experiments import charts
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.picture import draw

@@ -24,6 +24,7 @@ from normexp.errors import Interrupted, Submitted, UserError
 from normexp.records import find_runs
 from normexp.sweeps import submit
 from normexp.sweeps.executors import local, slurm
+from normexp.sweeps.executors.ray import RayExecutor
 from normexp.sweeps.executors.settings import checked, take_executor
 from normexp.sweeps.executors.slurm import note_submitted, submitted
 from normexp.sweeps.plan import make_plan
@@ -136,6 +137,7 @@ def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monk
 
 def test_printed_script_needs_no_submitit_and_opens_what_failed_to_its_workers(cli, results, monkeypatch):
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = (*TINY, f"results_dir={results}", "seed=0,1", "executor=slurm", "executor.print_script=true")
     status, script, stderr = cli("sweep", *words)
     assert (status, script.splitlines()[0]) == (0, "#!/bin/bash"), stderr
@@ -226,6 +228,22 @@ def test_sweep_that_was_shared_is_continued_without_naming_the_executor(shared, 
     assert status == 0, stderr
     assert "with jobs=" not in stderr  # which a sweep without a shared folder says
     assert len(list((results / ".sweeps").rglob("*"))) > before
+
+
+def test_ray_looks_for_no_module_in_the_current_folder(results, monkeypatch):
+    def task_of(work: object) -> SimpleNamespace:
+        return SimpleNamespace(remote=lambda *words: words)
+
+    folders, node = [], {"Alive": True, "Resources": {"CPU": 64.0}}
+    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(
+        is_initialized=lambda: False, init=lambda **_: folders.append(Path.cwd()), nodes=lambda: [node],
+        remote=lambda **_: task_of,
+    ))  # fmt: skip
+    sweep = write_plan(make_plan([*TINY, f"results_dir={results}", "seed=0"]).cells, results, Pace())
+    engine = RayExecutor(checked("ray", {"workers": 1}))
+    engine.start(sweep)
+    assert folders == [sweep.path]
+    assert [Path(folder) for _, _, folder in engine.tasks] == [Path.cwd()]  # where own parts are named from
 
 
 @pytest.mark.parametrize(("status", "said"), [(2, "x/claims: cannot be written"), (0, "")])
@@ -408,6 +426,7 @@ def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, mo
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
     monkeypatch.setattr(slurm.SlurmExecutor, "start", refuse)
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
     assert status == 2
     assert stderr.endswith("normexp: executor=slurm: nothing was submitted: no such account\n")

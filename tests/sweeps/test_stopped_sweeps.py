@@ -11,14 +11,13 @@ from in_process import InProcess
 
 from normexp.errors import Interrupted
 from normexp.records import find_runs
-from normexp.sweeps.pool import STOPPED, Worker, stops_between_runs
-from normexp.sweeps.sweep import UNBEGUN
+from normexp.sweeps.pool import STOPPED, UNBEGUN, Worker, stops_between_runs
 from normexp.sweeps.workers import KeptWorkers, worker_pool
 
 # --- Stopped. ---
 
 
-@pytest.mark.parametrize(("verb", "said"), [("estimate", UNBEGUN), ("train", STOPPED)])
+@pytest.mark.parametrize(("verb", "said"), [("check", UNBEGUN), ("estimate", UNBEGUN), ("train", STOPPED)])
 def test_sweep_stopped_says_that_the_same_command_continues(sweep, monkeypatch, verb, said):
     """During the estimate, what was running was said to be saved: nothing was."""
 
@@ -64,7 +63,7 @@ def test_sweep_stopped_goes_to_no_other_cell(sweep, monkeypatch):
 
     monkeypatch.setattr(InProcess, "request", request)
     status, stderr = sweep("seed=range(5)")
-    assert (status, asked) == (130, ["estimate", "train"])
+    assert (status, asked) == (130, ["check", "estimate", "train"])
     assert "[1/5] done" in stderr  # it was at its end: that counts
 
 

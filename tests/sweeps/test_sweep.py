@@ -211,13 +211,7 @@ def test_a_sweep_of_which_no_run_works_is_refused_as_a_run_is(sweep, results, wo
     """It trained them all, each of which failed, and left their directories behind."""
     status, stderr = sweep("dataset.subset=5000", "norm=none,batch", *words)
     assert (status, results.exists()) == (2, False)
-    assert stderr.splitlines()[-1] == "normexp: dataset.subset=5000: the training split has 1257 examples"
-
-
-def test_a_sweep_of_which_one_run_works_trains_it(sweep):
-    status, stderr = sweep("dataset.subset=5000,50", "norm=none")
-    assert status == 1
-    assert "1 of 2 runs failed" in stderr
+    assert stderr == "normexp: dataset.subset=5000: the training split has 1257 examples; in the run of norm=none\n"
 
 
 def test_sweep_on_a_device_that_is_not_there_is_refused(sweep, results, monkeypatch):
@@ -274,7 +268,7 @@ def test_sweep_diverged_cell_is_a_result(sweep, results):
 
 @pytest.mark.parametrize("norms", ["norm=batch", "norm=batch,layer"])
 def test_a_cell_that_the_recipes_network_cannot_train_says_that_nobody_typed_it(cli, results, monkeypatch, norms):
-    """Whether no cell works, which is refused, or some do: three rows leave batch normalization one to train on."""
+    """Whether no cell works or some do: three rows leave batch normalization one to train on."""
     monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     results.mkdir()
     (results / "rows.csv").write_text("a,b,y\n1,3,2\n2,6,4\n3,9,6\n")

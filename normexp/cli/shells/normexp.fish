@@ -6,7 +6,8 @@ function __normexp_candidates
         string match -rv '^\t' -- $found
     else
         set -l key (string match -r '^[^=]*=' -- $words[-1])
-        __fish_complete_path (string replace -r '^[^=]*=' '' -- $words[-1]) | string replace -r '^' -- "$key"
+        set -l path (string replace -r '^[^=]*=' '' -- $words[-1])
+        complete -C "'' $path" | string replace -r '^' -- "$key"  # of no command: files, and ~ is the home folder
     end
 end
 complete -c normexp -f -a '(__normexp_candidates)'

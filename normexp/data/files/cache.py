@@ -10,10 +10,12 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +24,9 @@ import numpy as np
 
 from normexp.data.base import Array, Split, empty_like
 from normexp.errors import UserError
+from normexp.records.locks import Owner
 
-ABANDONED = 24 * 3600.0  # seconds after which another process's temporary files belong to nobody
+ABANDONED = 24 * 3600.0  # seconds after which temporary files of another machine belong to nobody
 DTYPES = {"U8": np.uint8, "I64": np.int64, "F32": np.float32}
 
 
@@ -55,11 +58,20 @@ class UnwritableCache(UserError):
 
 
 def folder() -> Path:
-    """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches."""
+    """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches.
+
+    Raises UnwritableCache where that is in a home folder, and there is none: ~ would be one of the current folder.
+    """
     from platformdirs import user_cache_path
 
     own = os.environ.get("NORMEXP_DATA")
-    return Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
+    try:
+        found = Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
+    except RuntimeError:  # newer versions say it themselves
+        found = Path("~")
+    if found.parts[:1] == ("~",):
+        raise UnwritableCache("there is no home folder for data; set NORMEXP_DATA to a writable folder")
+    return found
 
 
 def downloads(name: str) -> Path:
@@ -92,16 +104,27 @@ def newest(name: str) -> str | None:
     try:
         entries = sorted(folder().glob(f"{name}-*.safetensors"), key=lambda path: path.stat().st_mtime)
         return str(_about(entries[-1])["key"]) if entries else None
-    except (OSError, ValueError, KeyError):
+    except (OSError, ValueError, KeyError, UnwritableCache):
         return None
 
 
 def part_path(target: Path) -> Path:
     """Return a temporary sibling's name for `target`, and sweep those that killed processes left behind."""
     for old in target.parent.glob(f".{target.name}.*.part"):
-        if time.time() - old.stat().st_mtime > ABANDONED:
-            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
-    return target.with_name(f".{target.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
+        with suppress(FileNotFoundError):  # another process sweeps, too, or has come to its end
+            if _is_left_behind(old, target):
+                shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink()
+    own = Owner.this()
+    return target.with_name(f".{target.name}.{own.host}-{own.pid}-{own.began}-{secrets.token_hex(4)}.part")
+
+
+def _is_left_behind(part: Path, target: Path) -> bool:
+    """Tell whether a temporary file belongs to nobody: its process has ended or, on another machine, a day is over."""
+    named = re.fullmatch(r"(.+)-(\d+)-(\w*)-\w+\.part", part.name.removeprefix(f".{target.name}."))
+    owner = Owner(named[1], int(named[2]), named[3]) if named else None
+    if owner and owner.is_here:
+        return owner != Owner.this() and not owner.lives(0.0)
+    return time.time() - part.stat().st_mtime > ABANDONED
 
 
 def set_aside(path: Path) -> Path | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from normexp.data.files.cache import folder, part_path
+from normexp.data.files.cache import UnwritableCache, folder, part_path
 from normexp.errors import POINTER, UserError, is_pointer
 
 SETTLED = 2.0  # seconds: a file that is younger may change again without a new time of change
@@ -69,7 +69,7 @@ def _remembered(facts: list[Any]) -> str | None:
     try:
         note = json.loads(_note(facts).read_text(encoding="utf-8"))
         return str(note["sha256"]) if note["facts"] == facts else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, UnwritableCache):
         return None
 
 
@@ -77,11 +77,11 @@ def _remember(facts: list[Any], sha256: str) -> None:
     """Keep a sha256 for the next time, where the cache can be written and all files have settled."""
     if any(time.time() - max(fact[3], fact[5]) / 1e9 < SETTLED for fact in facts):
         return
-    note = _note(facts)
     try:
+        note = _note(facts)
         note.parent.mkdir(parents=True, exist_ok=True)
         part = part_path(note)
         part.write_text(json.dumps({"facts": facts, "sha256": sha256}), encoding="utf-8")
         os.replace(part, note)
-    except OSError:
+    except (OSError, UnwritableCache):
         return

@@ -1,13 +1,13 @@
-"""One file from the network: mirrors in turn, checksum verified, complete or not there at all. pooch does the work."""
+"""One file from the network: mirrors in turn, checksum verified, complete or not there at all."""
 
 from __future__ import annotations
 
-import logging
+import hashlib
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from normexp.data.files.cache import set_aside, unwritable
+from normexp.data.files.cache import part_path, set_aside, unwritable
 from normexp.data.files.progress import byte_bar, logger
 from normexp.errors import UserError
 
@@ -43,9 +43,8 @@ class Remote:
 
     def checksum_of(self, path: Path) -> str:
         """Return the checksum of a file, of the published kind."""
-        from pooch import file_hash
-
-        return str(file_hash(str(path), alg="sha256" if self.sha256 else "md5"))
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256" if self.sha256 else "md5").hexdigest()
 
 
 class _Failed(Exception):
@@ -67,7 +66,7 @@ def fetch(remote: Remote, folder: Path) -> Path:
     problems = []
     for url in remote.urls:
         try:
-            _download(url, remote, folder)
+            _download(url, remote, target)
         except _Failed as problem:
             problems.append(f"{url}: {problem}")
         else:
@@ -92,22 +91,18 @@ def _already_there(target: Path, remote: Remote) -> bool:
     return False
 
 
-def _download(url: str, remote: Remote, folder: Path) -> None:
-    """Let pooch write `url` to a temporary file, verify and rename it. Raises _Failed; leaves nothing behind then."""
-    import pooch
+def _download(url: str, remote: Remote, target: Path) -> None:
+    """Write what `url` sends under a temporary name, verify and rename it. Raises _Failed, and leaves nothing then."""
     from requests import ConnectionError, HTTPError, RequestException, Timeout
     from urllib3.exceptions import HTTPError as BrokenOff
     from urllib3.exceptions import ReadTimeoutError
 
-    def download(url: str, output: str, _: object) -> None:
-        _copy(url, Path(output), remote.name)
-        if (found := remote.checksum_of(Path(output))) != remote.checksum:
-            raise _Failed(f"{remote.kind} {found}, expected {remote.checksum}")
-
-    pooch.get_logger().setLevel(logging.WARNING)
-    known = f"{'sha256' if remote.sha256 else 'md5'}:{remote.checksum}"
+    part = part_path(target)
     try:
-        pooch.retrieve(url, known, fname=remote.name, path=folder, downloader=download)
+        _copy(url, part, remote.name)
+        if (found := remote.checksum_of(part)) != remote.checksum:
+            raise _Failed(f"{remote.kind} {found}, expected {remote.checksum}")
+        part.replace(target)
     except HTTPError as error:
         raise _Failed(str(error).partition(" for url")[0]) from None
     except (Timeout, ReadTimeoutError):
@@ -118,6 +113,8 @@ def _download(url: str, remote: Remote, folder: Path) -> None:
         raise _Failed(" ".join(str(error.args[0]).split())) from None
     except (RequestException, OSError) as error:
         raise _Failed(" ".join(str(error).split())) from None
+    finally:
+        part.unlink(missing_ok=True)  # there only where something failed
 
 
 def _copy(url: str, target: Path, label: str) -> None:

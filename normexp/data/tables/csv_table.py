@@ -227,7 +227,7 @@ def _text(path: Path) -> str:
     if data.startswith(GZIP):
         raise UserError(f"{path}: compressed by gzip; unpack it first")
     try:
-        text = data.decode("utf-8-sig")  # spreadsheets begin with a byte order mark
+        text = data.decode("utf-8").lstrip("\ufeff")  # byte order marks of spreadsheets; one saved again has two
         odd = data.find(b"\0", 0, 2)  # of UTF-16 without a mark
     except UnicodeDecodeError as error:
         odd = error.start
@@ -251,13 +251,13 @@ def _delimiter(path: Path, text: str) -> str:
 def _header(text: str, delimiter: str) -> list[str]:
     """Return the first row, whose cells in quotes may have line breaks."""
     try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
     except csv.Error:
         return []
 
 
 def _rows(path: Path, text: str, delimiter: str) -> list[Row]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True, strict=True)
     rows, ended = [], 0
     try:
         for cells in reader:

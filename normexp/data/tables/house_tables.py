@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import warnings
 from collections.abc import Iterator
@@ -61,15 +62,16 @@ class HouseTable:
         try:
             data = to_data(table, self.target, features, missing, "regression")
         except UserError as error:
-            raise UserError(f"{error}{_of_csv(str(error))}") from None
+            raise UserError(f"{error}{_keys_of_csv(str(error).removeprefix(str(path)))}") from None
         whole = replace(data.train, y=(data.train.y * np.float32(self.unit)))
         return replace(data, train=whole, note=self.title).noting(data.note)
 
 
-def _of_csv(message: str) -> str:
-    """Return what to add to the error of a table that proposes a key which this data set lacks."""
-    lacked = next((key for key in ("dataset.features", "dataset.task") if key in message), None)
-    return f" ({lacked} is a key of dataset=csv, which reads any table)" if lacked else ""
+def _keys_of_csv(message: str) -> str:
+    """Return the end of an error about a table that names keys of `dataset=csv`, which this data set lacks."""
+    keys = sorted(set(re.findall(r"\bdataset\.(?:features|target|task)\b", message)))
+    several = "are keys" if len(keys) > 1 else "is a key"
+    return f" ({' and '.join(keys)} {several} of dataset=csv, which reads any table)" if keys else ""
 
 
 CALIFORNIA = HouseTable("California housing", "california", "california_housing.csv", "median_house_value", unit=1e-3)

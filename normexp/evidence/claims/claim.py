@@ -38,7 +38,7 @@ from normexp.config.schema import Strict, refusal
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import THE_OTHERS, Arm, At, Place, Text, Where
 from normexp.evidence.claims.region import Region
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 
 Kind = Literal["exact", "full scale", "scaled", "own"]
 KINDS: tuple[Kind, ...] = get_args(Kind)

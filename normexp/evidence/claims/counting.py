@@ -12,7 +12,7 @@ from normexp.evidence.claims.estimands import Count, Equals
 from normexp.evidence.claims.fields import Place, at_point
 from normexp.evidence.claims.reading import runs_by_point, shared_points, values, values_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult, all_of
-from normexp.evidence.claims.steps_to_target import goal, steps, targets
+from normexp.evidence.claims.steps_of_runs import goal, steps, targets
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.learned import learned
 from normexp.evidence.reading import MissingRuns

@@ -26,7 +26,7 @@ from normexp.evidence.rounding import like_interval
 from normexp.evidence.stats import Interval, t_interval
 
 STEP = UNNAMED.step
-LEVEL = 0.01  # over all places together
+OF_A_LAW = 0.01  # the level of its test, over all places together
 Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
 
 
@@ -120,7 +120,7 @@ def comparisons(claim: Follows, curves: Curves, step: str = STEP) -> list[Compar
     }
     if not samples:
         raise MissingRuns(f"{claim.of} has no finished run with a {claim.formula}")
-    confidence = 1 - LEVEL / len(samples)
+    confidence = 1 - OF_A_LAW / len(samples)
     return [_compared(claim, where.strip(), sample, confidence) for where, sample in samples.items()]
 
 
@@ -208,5 +208,5 @@ def _said(claim: Follows, place: Comparison) -> str:
     )
     order = f" ({claim.order})" if claim.order else ""
     remainder = f", remainder {place.remainder:.2g}{order}" if claim.remainder else ""
-    interval = f"{100 * (1 - LEVEL):.4g}% [{low}, {high}]"
+    interval = f"{100 * (1 - OF_A_LAW):.4g}% [{low}, {high}]"
     return f"{measured}, formula {predicted}, difference {difference}, {interval}{remainder}"

@@ -22,7 +22,7 @@ from normexp.evidence.claims.words import in_words, interval_in_words
 from normexp.evidence.curves import Curves
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.scales import PAPER
-from normexp.evidence.stats import LEVEL, Design, SampleSize, holm, holm_confidence, plan
+from normexp.evidence.stats import CONFIDENCE, LEVEL, Design, SampleSize, holm, holm_confidence, plan
 
 _TESTS: dict[str, Callable[..., TestResult]] = {
     "value": value,
@@ -97,7 +97,7 @@ def _verdict(
         decided,
         "; ".join(_evidence(claim, result, adjusted, unit, wanted, unfinished(curves, arms))),
         result.estimate,
-        result.interval(0.95),
+        result.interval(CONFIDENCE),
         result.n,
         result.decision.p if result.decision else None,
         adjusted,
@@ -147,13 +147,13 @@ def _evidence(
     claim: Claim, result: TestResult, adjusted: Adjusted | None, unit: str, wanted: SampleSize | None, pending: int
 ) -> Iterator[str]:
     yield result.what
-    interval = result.interval(0.95)
+    interval = result.interval(CONFIDENCE)
     if result.estimate is not None and interval is not None:
         yield in_words(result.estimate, interval, unit, claim.compare, "95%")
     yield f"n={result.n}"
     if result.decision is not None and adjusted is not None:
         yield f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}"
-        if adjusted.confidence > 0.95 and adjusted.interval is not None:
+        if adjusted.confidence > CONFIDENCE and adjusted.interval is not None:
             yield f"adjusted {100 * adjusted.confidence:.3g}% {interval_in_words(adjusted.interval, unit)}"
     if result.note:
         yield result.note

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 from normexp.evidence.claims.estimands import StepsToTarget
 from normexp.evidence.claims.fields import Place, at_point
+from normexp.evidence.claims.over_targets import over_targets
 from normexp.evidence.claims.reading import Runs, shared_points
 from normexp.evidence.claims.result import TestResult, all_of, compared
-from normexp.evidence.claims.steps_to_target import goal, steps, targets
-from normexp.evidence.claims.targets import over_targets
+from normexp.evidence.claims.steps_of_runs import goal, steps, targets
 from normexp.evidence.curves import Curves, Point
 from normexp.evidence.stats import SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.evidence.stats.speed_up import exponential

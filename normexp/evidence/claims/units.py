@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from normexp.evidence.claims.claim import Claim
-from normexp.evidence.curves import SECONDS_PER_STEP, Curves, is_share
+from normexp.evidence.curves import SECONDS_PER_STEP, Curves
+from normexp.evidence.metrics import is_share
 
 TIMES, POINTS, PERCENT, OF_RUNS = "times", "points", "%", "% of runs"
 _OF_ESTIMANDS = {"ratio": TIMES, "steps": TIMES, "count": OF_RUNS}

@@ -12,7 +12,9 @@ from normexp.evidence.stats.estimates import paired as paired
 from normexp.evidence.stats.estimates import paired_differences as paired_differences
 from normexp.evidence.stats.interval import Interval as Interval
 from normexp.evidence.stats.last_bits import without_last_bits as without_last_bits
-from normexp.evidence.stats.multiplicity import LEVEL as LEVEL
+from normexp.evidence.stats.level import CONFIDENCE as CONFIDENCE
+from normexp.evidence.stats.level import LEVEL as LEVEL
+from normexp.evidence.stats.level import confidence_of as confidence_of
 from normexp.evidence.stats.multiplicity import false_discovery_rate as false_discovery_rate
 from normexp.evidence.stats.multiplicity import holm as holm
 from normexp.evidence.stats.multiplicity import holm_confidence as holm_confidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-LEVEL = 0.05  # of all tests: of a family by Holm's correction, of the ledger as a rate of false discoveries
+from normexp.evidence.stats.level import LEVEL
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from normexp.evidence.stats.level import CONFIDENCE
+
 MANY = 1000  # more seeds than anyone will run
 SAFEGUARD = 0.8
 POWER = 0.8  # the probability to decide
@@ -25,7 +27,7 @@ class SampleSize:
     safeguard: int | None
 
 
-def plan(sd: float, distance: float, n: int, confidence: float = 0.95, other: float = math.inf) -> SampleSize:
+def plan(sd: float, distance: float, n: int, confidence: float = CONFIDENCE, other: float = math.inf) -> SampleSize:
     """Return the sample sizes by a pilot of n seeds, whose seeds are not to be used again."""
     from scipy.special import stdtrit
 
@@ -35,7 +37,9 @@ def plan(sd: float, distance: float, n: int, confidence: float = 0.95, other: fl
     return SampleSize(required_sample_size(sd, distance, confidence, other=other), safeguard)
 
 
-def required_sample_size(sd: float, distance: float, confidence: float = 0.95, other: float = math.inf) -> int | None:
+def required_sample_size(
+    sd: float, distance: float, confidence: float = CONFIDENCE, other: float = math.inf
+) -> int | None:
     """Return the least number of seeds at which a t-test decides in 80 % of cases; None for more than a thousand.
 
     Args:

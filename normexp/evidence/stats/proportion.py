@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from normexp.evidence.stats.interval import Interval
+from normexp.evidence.stats.level import CONFIDENCE
 
 
-def proportion_interval(count: int, n: int, confidence: float = 0.95) -> Interval | None:
+def proportion_interval(count: int, n: int, confidence: float = CONFIDENCE) -> Interval | None:
     """Return the exact interval (Clopper and Pearson) of a probability; None for fewer than two runs."""
     from scipy.stats import binomtest
 

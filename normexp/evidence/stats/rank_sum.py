@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from normexp.evidence.stats.interval import EVERYTHING, Interval
 from normexp.evidence.stats.last_bits import without_last_bits
+from normexp.evidence.stats.level import CONFIDENCE
 from normexp.evidence.stats.summary import middle
 
 Floats = npt.NDArray[np.float64]
@@ -55,7 +56,7 @@ class RankSumTest:
         low, high = middle(least), middle(largest)
         return low if low == high else math.nan
 
-    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = CONFIDENCE) -> Interval:
         least, largest = self._differences()
         depth = _depth(len(self.first), len(self.second), (1 - confidence) / 2)
         if depth == 0:

@@ -26,6 +26,7 @@ from typing import Literal
 
 from normexp.evidence.stats.equivalence import EquivalenceTest
 from normexp.evidence.stats.interval import Interval
+from normexp.evidence.stats.level import LEVEL, confidence_of
 
 MOST_LOOKS = 5
 Spending = Literal["pocock", "obrien_fleming"]
@@ -53,7 +54,7 @@ class Design:
 
     def confidence(self, taken: int) -> float:
         """Return the confidence of an interval at the last look taken that is one of 95 % at all looks together."""
-        return 1 - 0.05 * self.shares[max(taken, 1) - 1]
+        return confidence_of(self.shares[max(taken, 1) - 1])
 
     def progress(self, taken: int) -> str:
         """Return how many looks were taken, and of how many seeds."""
@@ -76,7 +77,7 @@ def spent(spending: Spending, fraction: float) -> float:
     if spending == "pocock":
         return math.log(1 + (math.e - 1) * fraction)
     normal = NormalDist()
-    return 2 * normal.cdf(normal.inv_cdf(0.0125) / math.sqrt(fraction)) / 0.025
+    return 2 * normal.cdf(normal.inv_cdf(LEVEL / 4) / math.sqrt(fraction)) / (LEVEL / 2)
 
 
 def over_looks(tests: Sequence[EquivalenceTest], shares: Sequence[float]) -> EquivalenceTest:

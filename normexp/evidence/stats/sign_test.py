@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from normexp.evidence.stats.interval import Interval
 from normexp.evidence.stats.last_bits import without_last_bits
+from normexp.evidence.stats.level import CONFIDENCE
 from normexp.evidence.stats.summary import middle
 
 
@@ -32,7 +33,7 @@ class SignTest:
         low, high = middle(self._with_unknown(-math.inf)), middle(self._with_unknown(math.inf))
         return low if low == high else math.nan
 
-    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = CONFIDENCE) -> Interval:
         """Return the interval between two order statistics that covers the median at least so often."""
         low, high = self._ends(-math.inf, confidence)[0], self._ends(math.inf, confidence)[1]
         return Interval(-math.inf if math.isnan(low) else low, math.inf if math.isnan(high) else high)

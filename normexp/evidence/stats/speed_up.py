@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from normexp.evidence.stats.estimates import PointEstimate, paired, shared_seeds
 from normexp.evidence.stats.interval import Interval
+from normexp.evidence.stats.level import CONFIDENCE
 from normexp.evidence.stats.rank_sum import Bounds, RankSumTest
 from normexp.evidence.stats.steps import Steps, same_evaluations
 from normexp.evidence.stats.summary import median
@@ -48,7 +49,7 @@ class CensoredRatio:
     def sd(self) -> float | None:
         return self.observed.sd
 
-    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = CONFIDENCE) -> Interval:
         ends = [each.confidence_interval(confidence) for each in (self.least, self.observed, self.largest)]
         return Interval(min(end.low for end in ends), max(end.high for end in ends))
 
@@ -95,7 +96,7 @@ class SpeedUp:
         """NaN where it depends on how long a run that merely ended would still have taken."""
         return exponential(self.estimate.value) if self.estimate else math.nan
 
-    def confidence_interval(self, confidence: float = 0.95) -> Interval | None:
+    def confidence_interval(self, confidence: float = CONFIDENCE) -> Interval | None:
         if self.estimate is None:
             return None
         log = self.estimate.confidence_interval(confidence)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.evidence.stats.interval import EVERYTHING, Interval
+from normexp.evidence.stats.level import CONFIDENCE
 from normexp.evidence.stats.summary import mean, standard_deviation, unit_of_squares
 
 
@@ -31,7 +32,7 @@ class TTest:
         """The standard deviation of the sample."""
         return standard_deviation(self.values)
 
-    def confidence_interval(self, confidence: float = 0.95) -> Interval:
+    def confidence_interval(self, confidence: float = CONFIDENCE) -> Interval:
         if self.sd == 0:
             return Interval(self.value, self.value)
         low, high = self._test().confidence_interval(confidence)
@@ -53,7 +54,7 @@ class TTest:
         return ttest_1samp([value / unit for value in self.values], bound / unit, alternative=alternative)
 
 
-def t_interval(values: Sequence[float], confidence: float = 0.95) -> Interval | None:
+def t_interval(values: Sequence[float], confidence: float = CONFIDENCE) -> Interval | None:
     """Return the t interval of the mean; None for fewer than two values, everything where one is not finite.
 
     Equal values give an interval of no width; `one_sample` does not trust it.

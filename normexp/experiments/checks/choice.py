@@ -8,11 +8,11 @@ from functools import partial
 from normexp.config.intervals import read_interval, whole_meant
 from normexp.errors import UserError, did_you_mean, unknown
 from normexp.experiments.checks.composed import composed
+from normexp.experiments.checks.names import HELD_OUT, check_arms, unknown_metric
 from normexp.experiments.checks.recorded import recorded
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
-from normexp.experiments.names import HELD_OUT, check_arms, unknown_metric
 from normexp.experiments.noise import images_of
 from normexp.experiments.trials import combinations, points
 

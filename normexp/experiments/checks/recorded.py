@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from normexp.config import Config
 from normexp.config.options import option
-from normexp.evidence.curves import SECONDS_PER_STEP, with_errors
+from normexp.evidence.curves import SECONDS_PER_STEP
+from normexp.evidence.metrics import SCORES, with_errors
 
 
 def recorded(configs: Sequence[Config]) -> list[str]:
@@ -26,7 +27,7 @@ def _columns(config: Config) -> Iterator[str]:
         yield from option("study", config.choices["study"])["_metrics_"]
         return
     task = config["dataset"].get("task", option("dataset", config.choices["dataset"])["_task_"])
-    score = {"regression": "rmse", "language": "bits_per_byte"}.get(task, "accuracy")
+    score = SCORES.get(task, SCORES["classification"])
     for split in ("train", "validation", "test"):
         if split != "validation" or config["dataset"].get("validation", 1):
             yield from (f"{split}/loss", f"{split}/{score}")

@@ -10,12 +10,12 @@ from shlex import quote
 from normexp.config import option
 from normexp.config.text import as_argument
 from normexp.errors import UserError
-from normexp.evidence.curves import MEASURES
+from normexp.evidence.metrics import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.report.commands.runs import draw
-from normexp.report.frames.frame import Frame, folder_frame, frame_of
 from normexp.report.frames.neighbours import latest, neighbours
 from normexp.report.frames.options import Options, run_options
+from normexp.report.frames.reading import Frame, folder_frame, frame_of
 from normexp.report.metrics import drawn_unasked
 from normexp.report.notes import without_record
 
@@ -36,7 +36,7 @@ def after_sweep(runs: Mapping[Path, str], results: Path) -> tuple[str, list[str]
     words = ["--last-sweep"] if results == Path("results") else [quote(as_argument(results)), "--last-sweep"]
     if len(runs) > MOST:
         return "", [f"normexp {verb} {' '.join(words)}" for verb in ("table", "plot")]
-    begun = [run for run in runs if run.exists()]
+    begun = [run for run in runs if RunDirectory(run).has_begun]
     if not begun:
         return "", []
     try:

@@ -14,6 +14,7 @@ from normexp.evidence.stats import LEVEL, Design
 from normexp.experiments.check import tested
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.claims import judged
+from normexp.report.experiment.not_counted import not_counted
 from normexp.report.frames.measured import read_measured
 
 MANY = 200
@@ -24,6 +25,7 @@ def power(experiment: Experiment, results: Path) -> Iterator[str]:
     measured = read_measured(experiment, results)
     if measured.waiting:
         yield f"{experiment.name}, scale {experiment.scale}: {measured.waiting}"
+        yield from filter(None, [not_counted(experiment, measured, results)])
         return
     verdicts = judged(experiment, measured)
     undecided = [(claim, verdict) for claim, verdict in verdicts if verdict.verdict == UNDECIDED]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -23,9 +24,8 @@ from normexp.records import read_json
 from normexp.records.names import CLAIMS
 from normexp.report.commands.named import plugins_of, results_of, split
 from normexp.report.ledger.judged import shown_verdict
-from normexp.sweeps.submit import Sharing
+from normexp.sweeps.submit import Sharing, kept_workers
 from normexp.sweeps.sweep import take_sharing
-from normexp.sweeps.workers import kept_workers
 
 logger = logging.getLogger("normexp")
 
@@ -61,7 +61,17 @@ def reproduce_all(
         for each in experiments
     ]
     with kept_workers(sharing) as sharing:  # with what they know of the data and of how long a step takes
-        return max([_reproduce(replace(each, sharing=sharing), alone=len(planned) == 1) for each in planned])
+        planned = [replace(each, sharing=sharing) for each in planned]
+        _check_own(planned[1:])
+        return max([_reproduce(each, alone=len(planned) == 1) for each in planned])
+
+
+def _check_own(planned: Sequence[Reproduction]) -> None:
+    """Raise UserError for an experiment of somebody's own with a run that would be refused, before those above it."""
+    for each in planned:
+        if each.experiment.file:
+            with suppress(Unavailable):  # it is left out when its turn comes
+                each.check()
 
 
 def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sharing) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from normexp.evidence.curves import better_direction, named_point
+from normexp.evidence.curves import named_point
+from normexp.evidence.metrics import better_direction
 from normexp.evidence.reading import value_at
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection

@@ -12,7 +12,7 @@ from normexp.experiments import tables
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import factor, title
 from normexp.report.tables.against import BY_RANK, difference
-from normexp.report.tables.runs import summary
+from normexp.report.tables.row import summary
 from normexp.report.tables.table import EMPTY, Value
 
 ROUNDED = 1e-14  # below it a difference of float64 numbers near 1 is rounding

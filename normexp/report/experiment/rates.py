@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from normexp.evidence.curves import Cell, better_direction, is_share, named_point
+from normexp.evidence.curves import Cell, named_point
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.reading import value_at
 from normexp.evidence.scales import SMOKE
 from normexp.evidence.sensitivity import has_range
+from normexp.evidence.stats import CONFIDENCE
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
 from normexp.experiments.figure_kinds import SELECTION
@@ -26,18 +28,19 @@ from normexp.records import RunDirectory
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS, logarithmic, top_of
 from normexp.report.figures.context import MOST, FigureContext
+from normexp.report.figures.experiments import legend
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import LineStyle, distinct, of_arms
 from normexp.report.figures.words import of_key
 from normexp.report.frames.chosen import RATE
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.tables.formats import csv_text, markdown
 from normexp.report.tables.sensitivity import sensitivity_table
 
 UNIT = re.compile(r" \([^()]+\)$")  # at the end of a label
-TABLE = "Every arm at one learning rate for all, at its best one, and how much it depends on it: sensitivity.md."
+TABLE = ("sensitivity.md", "compares the arms at one common rate and each at its best")
 
 
 def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) -> dict[str, str]:
@@ -46,8 +49,8 @@ def sensitivity_text(experiment: Experiment, measured: Measured, results: Path) 
         records, confidence = _at_look(measured), measured.confidence
         metric, note = experiment.table.metric or experiment.table.looks[0].metric, measured.progress
     else:  # of the seeds of a search, which are looked at once
-        records, confidence = trial_records(experiment, results), 0.95
-        metric, note = _metric(experiment), _whose(experiment)
+        records, confidence = trial_records(experiment, results), CONFIDENCE
+        metric, note = _metric(experiment), _whose(experiment, "; one seed gives no interval")
     if better_direction(metric) is None:
         return {}
     groups: dict[str, list[Record]] = {}
@@ -84,13 +87,17 @@ def _metric(experiment: Experiment) -> str:
     return experiment.select.metric if experiment.select else ""
 
 
-def _whose(experiment: Experiment) -> str:
-    """Return a sentence on whose runs these are; empty of an experiment that chooses nothing."""
+def _whose(experiment: Experiment, of_one_seed: str = "") -> str:
+    """Return a sentence on whose runs these are; empty of an experiment that chooses nothing.
+
+    Args:
+        of_one_seed: what it says besides where there is one seed.
+    """
     if (select := experiment.select) is None:
         return ""
     rung = f" after {select.halving.steps[0]:,} steps (the first rung)," if select.halving else ""
     seeds = f"seed{'s' * (len(select.seeds) > 1)} {', '.join(map(str, select.seeds))}"
-    interval = "" if len(select.seeds) > 1 else "; one seed gives no interval"
+    interval = "" if len(select.seeds) > 1 else of_one_seed
     return f"Of the hyperparameter search, on the validation split,{rung} {seeds}{interval}."
 
 
@@ -116,11 +123,11 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         data, "interval", x="place", y="value", colour="line", panel="panel", band="range",
         log=logarithmic(data["value"][data["value"] <= top], metric) | {"x"},
         title=f"Choosing the {of_key(RATE)}: {experiment.title}",
-        panels={each: Panel(each, "", possible(metric), worst(metric), top=top) for each in data["panel"].unique()},
+        panels={each: Panel(each, "", possible(metric), bad_end(metric), top=top) for each in data["panel"].unique()},
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,
-        sentences=(_whose(experiment), TABLE), notes=tuple(notes),
+        sentences=(_whose(experiment),), beside=TABLE, notes=tuple(notes),
     )  # fmt: skip
 
 
@@ -151,6 +158,11 @@ def _point(context: FigureContext[Figure], record: Record) -> str:
 
 
 def _styles(context: FigureContext[Figure], records: Sequence[Record], by_arm: bool) -> dict[str, LineStyle]:
+    """Return the style of every line: of arms that the other figures of the experiment show as one, that of theirs."""
     if by_arm:
         return {name: distinct(i) for i, name in enumerate(dict.fromkeys(_point(context, each) for each in records))}
-    return of_arms({context.label(arm): context.scheme(arm) for arm in dict.fromkeys(each.arm for each in records)})
+    arms = list(dict.fromkeys(each.arm for each in records))
+    cells = {arm: [cell for cell in context.measured.curves if cell.arm == arm] for arm in arms}
+    drawn = legend(context.experiment, context.measured) if all(len(each) == 1 for each in cells.values()) else {}
+    elsewhere = {context.label(arm): drawn[cells[arm][0]][1] for arm in arms if drawn}
+    return elsewhere or of_arms({context.label(arm): context.scheme(arm) for arm in arms})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,14 +19,16 @@ from normexp.experiments.selection import choice_text, read_choice, read_selecti
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS
 from normexp.records.names import CLAIMS
+from normexp.report.drawing import Drawn
 from normexp.report.experiment.choices import choice_notes
 from normexp.report.experiment.claims import claim_entries, claims_text
+from normexp.report.experiment.not_counted import not_counted
 from normexp.report.experiment.printed import numbers_text
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.experiment.summary import summary_text
 from normexp.report.experiment.table import experiment_table
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.drawn import Drawn, drawn
+from normexp.report.figures.drawn import drawn
 from normexp.report.figures.experiments import charts, legend, page
 from normexp.report.figures.formats import USUAL, Theme, theme
 from normexp.report.figures.own.targets import over_targets
@@ -37,6 +40,7 @@ from normexp.report.tables.html import html_page
 from normexp.report.tables.latex import latex
 from normexp.report.tables.table import Table
 
+logger = logging.getLogger("normexp")
 MOST_CHOICES = 12  # that a footnote can hold
 
 
@@ -77,8 +81,12 @@ def rendered(experiment: Experiment, results: Path) -> Rendered:
     Raises: UserError as `render` does, NothingTrained where no run is finished.
     """
     measured = read_measured(experiment, results)
+    left_out = not_counted(experiment, measured, results)
     if not measured.curves:
-        raise NothingTrained(f"{results / experiment.name}: no finished run; start with `{command(experiment)}`")
+        none = f"{results / experiment.name}: no finished run"
+        raise NothingTrained(left_out or f"{none}; start with `{command(experiment)}`")
+    if left_out:
+        logger.info(left_out)
     changes = changes_since_frozen(experiment, results)
     table = experiment_table(experiment, measured, _notes(experiment, measured, results, changes))
     claims = claim_entries(experiment, measured, changes)

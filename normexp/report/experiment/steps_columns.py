@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from normexp.evidence.curves import Cell, better_direction, is_share
+from normexp.evidence.curves import Cell
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.rounding import ratio
 from normexp.evidence.stats import Interval, SpeedUp, Steps, longest_watched, median, speed_up
 from normexp.report.experiment.columns import Column, Row

@@ -6,14 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
-from normexp.evidence.curves import better_direction, cost_sign
+from normexp.evidence.metrics import better_direction, cost_sign
 from normexp.experiments.experiment import Experiment
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.table import SET_UP
 from normexp.report.frames.measured import Measured
 from normexp.report.ledger.judged import flags_of
-from normexp.report.tables.formats import prose
+from normexp.report.markdown import prose
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {
@@ -47,8 +48,8 @@ def summary_text(
         judged = [claim for claim in claims if claim["verdict"] == verdict]
         if judged:
             lines += [f"## {heading}", "", *(line for claim in judged for line in _claim(claim)), ""]
-    if not measured.waiting:
-        lines += ["## Ranking", "", *_best(experiment, measured), ""]
+    best = [] if measured.waiting else list(_best(experiment, measured))
+    lines += ["## Ranking", "", *best, ""] if best else []
     for heading, sentences in notes.items():
         if sentences and heading != SET_UP:
             lines += [f"## {HEADINGS.get(heading, heading)}", "", *(f"- {prose(text)}" for text in sentences), ""]
@@ -78,8 +79,9 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
         known = [row for row in rows if column.centre(row) is not None]
         known.sort(key=partial(_rank, column, cost_sign(look.metric)))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
-        named = "; ".join(f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST])
-        yield f"- {f'{where}: ' if where else ''}{named}"
+        named = [f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST]]
+        named += [f"behind them {amount(len(known) - BEST, 'arm')} more"] if len(known) > BEST else []
+        yield f"- {f'{where}: ' if where else ''}{'; '.join(named)}"
 
 
 def _rank(column: Metric, sign: float, row: Row) -> tuple[int, float]:

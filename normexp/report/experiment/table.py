@@ -7,8 +7,9 @@ from typing import Any
 
 from normexp.config.options import option
 from normexp.evidence.audit import cited
-from normexp.evidence.curves import Cell, is_share
+from normexp.evidence.curves import Cell
 from normexp.evidence.learned import learned
+from normexp.evidence.metrics import is_share
 from normexp.evidence.scales import PAPER
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.tables import Look, PublishedOnly

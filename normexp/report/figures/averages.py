@@ -9,7 +9,7 @@ so that a line never jumps between subsets of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -20,6 +20,7 @@ from normexp.evidence.stats import t_interval
 from normexp.report.figures.chart import UNBOUNDED, Band, Chart, Numbers, Range
 from normexp.report.figures.styles import LineStyle
 
+BEHIND = LineStyle("#d4d4d4", width=0.9)
 LARGEST_LOG = 700.0  # exp beyond it is no number
 
 
@@ -43,6 +44,11 @@ class Line:
     crosses: tuple[tuple[float, float], ...]
     runs: int
     top: float
+
+    @property
+    def behind(self) -> bool:
+        """Whether it is grey behind the lines that its panel is about."""
+        return self.style == BEHIND
 
     @property
     def reach(self) -> Numbers:
@@ -71,7 +77,15 @@ def lines_of(chart: Chart, panel: str) -> Sequence[Line]:
     if not chart.colour:
         return [_line(chart, panel, "", chart.styles.get("", LineStyle("#000000")), data)]
     groups = dict(iter(data.groupby(data[chart.colour].astype(str), sort=False)))
-    return [_line(chart, panel, name, style, groups[name]) for name, style in chart.styles.items() if name in groups]
+    lines = [_line(chart, panel, name, style, groups[name]) for name, style in chart.styles.items() if name in groups]
+    shown = chart.panel_of(panel).shown
+    return [line if not shown or line.name in shown else _behind(line) for line in lines]
+
+
+def _behind(line: Line) -> Line:
+    """Return a line without name, band and crosses, which another panel has."""
+    none = np.full(len(line.x), np.nan)
+    return replace(line, name="", style=BEHIND, low=none, high=none, crosses=())
 
 
 def _line(chart: Chart, panel: str, name: str, style: LineStyle, data: pd.DataFrame) -> Line:

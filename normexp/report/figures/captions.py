@@ -38,11 +38,18 @@ def _lines(chart: Chart) -> Iterator[str]:
             shown = [panels[WHOLE]] if WHOLE in panels else panels.values()
             counts = Counter(line.name for each in shown for line in each for _ in line.crosses)
             ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
-            yield f"Crosses at the panel's edge: runs that diverged there, {ended}; the mean is over the others."
+            averaged = any(line.runs > 1 for line in lines)
+            beside = ", of several lines at one place side by side" * any(map(_share_place, panels.values()))
+            others = "; the mean is over the others" * averaged
+            yield f"Crosses at the panel's edge{beside}: runs that diverged there, {ended}{others}."
         else:
             beside = "; of several lines at one place side by side" * any(map(_share_place, panels.values()))
             yield f"Crosses: where a run that diverged was last finite (at the panel's edge if beyond it{beside})."
             yield f"From there on the mean is over the others: {_ended(chart, panels)}."
+    if chart.mark == "interval" and any(map(_are_moved, panels.values())):
+        yield "Points at one place are moved sideways, by a tenth of a step at most, so that none hides another."
+    if any(chart.panel_of(panel).shown for panel in panels):
+        yield "Every panel shows all lines, in grey those that another panel names."
     if beyond := _beyond(chart, panels):
         reached = "; ".join(f"{name}, up to {short(top, 2)}" for name, top in beyond.items())
         yield f"Triangles: beyond the panel's top there. {reached}."
@@ -56,6 +63,12 @@ def _linear_around_0(across: bool, up: bool) -> str:
     if across:
         return "Both axes are" if up else "The horizontal axis is"
     return "The axis is" if up else ""
+
+
+def _are_moved(lines: Sequence[Line]) -> bool:
+    """Tell whether two lines of a panel have points at one place."""
+    places = [place for line in lines if not line.behind for place in line.x.tolist()]
+    return len(places) > len(set(places))
 
 
 def _share_place(lines: Sequence[Line]) -> bool:

@@ -35,6 +35,7 @@ class Panel:
         x, y: the axes' ends; None for the data's own.
         top: the largest vertical value worth showing; what is beyond it leaves the panel, marked and named.
         log: its logarithmic axes, beside those of the chart.
+        shown: the lines that it names; all others are grey behind them. Empty: it names all.
     """
 
     title: str = ""
@@ -45,6 +46,7 @@ class Panel:
     y: Range | None = None
     log: frozenset[str] = frozenset()
     top: float = math.inf
+    shown: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,8 @@ class Chart:
         by_column: of a heat map, whether each column has its own scale.
         also: draws what is beside the marks of a panel: (axes, panel).
         also_reach: (x, y) of that, which the axes of a panel should show, too.
+        unfinished: how many of its runs there are, in words that stand below the title; empty where all are.
+        beside: a file in the folder of the figure, and what it does: a page that has no such file leaves both out.
         sentences: of the caption, before what is said of marks and bands.
         notes: sentences at its end.
     """
@@ -104,6 +108,8 @@ class Chart:
     references: tuple[Reference, ...] = ()
     by_column: bool = False
     preview: bool = False
+    unfinished: str = ""
+    beside: tuple[str, str] | None = None
     also: Callable[[Axes, str], None] | None = None
     also_reach: Mapping[str, tuple[Numbers, Numbers]] = field(default_factory=dict)
     sentences: tuple[str, ...] = ()

@@ -8,12 +8,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from normexp.evidence.curves import better_direction, is_share
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.scales import short
 from normexp.report.figures.styles import of_arms
 from normexp.report.figures.words import of_key
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 
 MOST_TICKS = 10
 LOG_RATIO = 5.0  # of the largest value to the smallest, all above 0: from there on the axis is logarithmic
@@ -38,7 +38,7 @@ def choice(
             of_key(key) if len(over) > 1 else "",
             "",
             possible(metric),
-            worst(metric),
+            bad_end(metric),
             log=far | _log(data, key),
             top=top,
         )

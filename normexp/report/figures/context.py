@@ -21,7 +21,7 @@ from normexp.report.figures.styles import LineStyle, dark_to_light, distinct, of
 from normexp.report.figures.words import called, of_arm, of_key
 from normexp.report.frames.measured import Measured
 from normexp.report.frames.record import Record
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.ratios import ratios
 
 MOST = 12  # arms whose rows have colours
@@ -64,6 +64,12 @@ class FigureContext(Generic[Spec]):
         if not runs:
             raise self.error("no run of its arms is finished")
         return runs
+
+    @property
+    def unfinished(self) -> str:
+        """How many of the figure's runs are trained, in words; empty where all are."""
+        finished = [record.finished for record in self.measured.records if record.cell in self.cells]
+        return "" if all(finished) else f"not all trained yet: {sum(finished)} of {len(finished)} runs"
 
     def predicted(self) -> FigureContext[Spec]:
         """Return the context of the first arm alone: the one whose formula a figure draws."""
@@ -232,6 +238,7 @@ class FigureContext(Generic[Spec]):
                 Reference(self._unit(each.axis, metric) * each.at, each.text, each.axis) for each in self.spec.reference
             ),
             preview=self.experiment.scale == SMOKE,
+            unfinished=self.unfinished,
             sentences=(caption, *given.pop("sentences", ())),
             notes=(*self.notes, *self.data_notes),
             **given,
@@ -248,7 +255,7 @@ class FigureContext(Generic[Spec]):
         return factor(metric) if axis == "y" or "y" not in self.spec.numbered else 1.0
 
     def _panel(self, panel: Panel, limits: Mapping[str, Range], metric: str) -> Panel:
-        known = replace(panel, possible=possible(metric), worst=worst(metric)) if metric else panel
+        known = replace(panel, possible=possible(metric), worst=bad_end(metric)) if metric else panel
         return replace(known, x=limits.get("x"), y=limits.get("y"))
 
     def value_label(self, axis: str, metric: str, at: str = "last") -> str:

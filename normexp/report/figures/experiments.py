@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from normexp.evidence.curves import Cell
+from normexp.experiments.checks.names import check_named
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figure import Figure
-from normexp.experiments.names import check_named
+from normexp.report.drawing import Drawn
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext
-from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.styles import DASHES, LineStyle
 from normexp.report.frames.measured import Measured
-from normexp.report.tables.formats import escaped
+from normexp.report.markdown import escaped
 
 PAGE = "figures.md"
 

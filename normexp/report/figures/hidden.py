@@ -57,7 +57,9 @@ def _way(ax: Axes, line: Line) -> Numbers:
 
 def _hides(upper: Line, lower: Line, over: Numbers, under: Numbers, thick: float) -> bool:
     """Tell whether a line covers most of one that was drawn before it."""
-    if len(over) < 2 or len(under) < 2 or not upper.style.width or _seen_through(upper, lower):
+    if upper.behind or lower.behind or not upper.style.width or _seen_through(upper, lower):
+        return False
+    if len(over) < 2 or len(under) < 2:
         return False
     places = np.union1d(over[:, 0], under[:, 0])
     places = places[(places >= under[0, 0]) & (places <= under[-1, 0])]

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from normexp.evidence.curves import PROBE, Cell, better_direction, is_share
+from normexp.evidence.curves import PROBE, Cell
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.scales import PAPER
 from normexp.experiments.figure_kinds import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
 from normexp.report.figures.captions import from_to
@@ -24,7 +25,7 @@ from normexp.report.figures.own.steps import steps_to_target
 from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, dark_to_light
 from normexp.report.frames.measured import runs_of
-from normexp.report.metrics import factor, possible, title, worst
+from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.tables.table import EMPTY
 
 ALL = "all"
@@ -184,7 +185,7 @@ def multiples(context: FigureContext[Multiples]) -> Chart:
             parts.append(data.assign(panel=statistic + " " + across))
             for name in dict.fromkeys(across):
                 panels[f"{statistic} {name}"] = Panel(
-                    name, context.label(statistic), possible(statistic), worst(statistic)
+                    name, context.label(statistic), possible(statistic), bad_end(statistic)
                 )
     both = sorted_by(pd.concat(parts, ignore_index=True), "panel", panels)
     by_arm = spec.panels == "arm"

@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-from matplotlib.transforms import ScaledTranslation, Transform
+from matplotlib.transforms import Affine2D, ScaledTranslation, Transform
 
 from normexp.report.figures.averages import Line, lines_of
 from normexp.report.figures.chart import Chart, Numbers, Panel, Range, Reference
@@ -19,11 +19,11 @@ from normexp.report.figures.formats import Theme
 from normexp.report.figures.hidden import turns
 from normexp.report.figures.scales import GREY, joined, reach, set_ends, set_scale
 
-SHIFT = 2.2  # points between the error bars of two lines
+SHIFT, MOST_SHIFT = 2.2, 0.1  # points between the error bars of two lines; of a step, how far they are moved at most
 TICK = 4.0  # text sizes between two ticks of the horizontal axis
 LETTER = 0.42  # text sizes that a letter of a tick is wide
 NEAR = 0.004  # of a panel's width: points nearer to its sides have markers that a side would cut
-CROSS = 5.5  # points between two crosses at one place
+CROSS, CROSSES = 5.5, 0.25  # points between two crosses at one place; of a step, how far they are moved at most
 MARK = 3.0  # points that a mark reaches to its side
 FEW = 12  # points of a line with a marker each; of longer ones every seventh part has one
 
@@ -35,23 +35,53 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str
         if chart.also:
             chart.also(ax, panel)
         dashes = turns(axes, panel, lines[panel])
+        moved = _shifts(ax, chart, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
-            _draw(ax, chart, line, theme, _shift(chart, theme, i, len(lines[panel])))
+            _draw(ax, chart, line, theme, moved[i])
             if i in dashes:
                 ax.lines[-1].set_linestyle(dashes[i])
         here = chart.panel_of(panel)
         shifts = _side_by_side(ax, chart, here, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
             _crosses(ax, line, here, shifts[i], theme)
-            _triangles(ax, here, line, theme, _shift(chart, theme, i, len(lines[panel])))
+            _triangles(ax, here, line, theme, moved[i])
         for reference in chart.references:
             draw_reference(ax, reference, reference.axis, theme)
     return lines
 
 
-def _shift(chart: Chart, theme: Theme, index: int, count: int) -> float:
-    """Return by how many points the marks of one of several lines are shifted, so that none hides another."""
-    return (index - (count - 1) / 2) * SHIFT * theme.lines if chart.mark == "interval" else 0.0
+def _shifts(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list[float]:
+    """Return by which share of the panel's width the marks of each line are moved, so that none hides another.
+
+    That is at most a tenth of the way from one place to the next: whoever reads the axis is not misled.
+    """
+    named = [i for i, line in enumerate(lines) if not line.behind]
+    shifts = [0.0] * len(lines)
+    if chart.mark == "interval" and len(named) > 1:
+        most = MOST_SHIFT * _step(ax, lines)
+        step = min(SHIFT * theme.lines / _wide(ax, theme), 2 * most / (len(named) - 1))
+        for order, i in enumerate(named):
+            shifts[i] = (order - (len(named) - 1) / 2) * step
+    return shifts
+
+
+def _step(ax: Axes, lines: Sequence[Line]) -> float:
+    """Return the smallest distance between two places of the lines, as a share of the panel's width."""
+    places = np.unique(
+        joined([*(line.x for line in lines), *(np.array([x for x, _ in each.crosses]) for each in lines)])
+    )
+    across = (ax.transScale + ax.transLimits).transform(np.column_stack([places, np.ones(len(places))]))[:, 0]
+    return float(np.diff(across).min(initial=math.inf))
+
+
+def _wide(ax: Axes, theme: Theme) -> float:
+    """Return a panel's width in points, before its labels take their room."""
+    return float(ax.get_position().width * theme.width * 72)
+
+
+def _moved(ax: Axes, share: float) -> Transform:
+    """Return the place of data, moved to the right by a share of the panel's width."""
+    return ax.transScale + ax.transLimits + Affine2D().translate(share, 0) + ax.transAxes
 
 
 def _shifted(ax: Axes, points: float) -> Transform:
@@ -121,10 +151,12 @@ def _set_axes(
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    wide = ax.get_position().width * theme.width * 72
+    wide = _wide(ax, theme)
     most = int(wide / (TICK * theme.font))
     set_ends(ax.xaxis, x, here.x, _margin(chart, lines, theme, wide), min(max(most, 3), 9))
-    set_ends(ax.yaxis, joined([np.array(ends)]), here.y, most=9 if len(lines) < 3 else 5, possible=here.possible)
+    several = 9 if len(lines) < 3 else 5
+    values, narrow = joined([np.array(ends)]), bool(chart.unfinished)
+    set_ends(ax.yaxis, values, here.y, most=several, possible=here.possible, narrow=narrow)
     if chart.ticks:
         ticks = dict(sorted(chart.ticks.items()))
         ax.set_xticks(list(ticks), _written(ax, ticks, theme))
@@ -139,8 +171,8 @@ def _margin(chart: Chart, lines: Mapping[str, Sequence[Line]], theme: Theme, wid
     """
     if chart.mark != "interval":
         return 0.0
-    most = max(len(each) for each in lines.values())
-    return max(0.05, (_shift(chart, theme, most - 1, most) + MARK * theme.lines) / wide)
+    most = max(sum(not line.behind for line in each) for each in lines.values())
+    return max(0.05, ((most - 1) / 2 * SHIFT + MARK) * theme.lines / wide)
 
 
 def _written(ax: Axes, ticks: Mapping[float, str], theme: Theme) -> list[str]:
@@ -161,9 +193,12 @@ def _written(ax: Axes, ticks: Mapping[float, str], theme: Theme) -> list[str]:
 
 def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> None:
     style = line.style.line | {"linewidth": line.style.width * theme.lines}
+    if line.behind:
+        ax.plot(line.x, line.mean, zorder=1.5, **style)
+        return
     few = len(line.x) <= FEW
     if chart.mark == "interval":
-        moved = _shifted(ax, shift)
+        moved = _moved(ax, shift)
         ax.vlines(
             line.x, line.low, line.high, color=line.style.color, linewidth=theme.lines, alpha=0.7, transform=moved
         )
@@ -197,7 +232,7 @@ def _triangles(ax: Axes, panel: Panel, line: Line, theme: Theme, shift: float) -
     for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):
         peak = line.x[group[np.argmax(line.reach[group])]]
         style = {"markersize": 6 * theme.lines, "color": line.style.color, "clip_on": False, "zorder": 5}
-        ax.plot(peak, high, "^", transform=_shifted(ax, shift), **style)  # type: ignore[arg-type]
+        ax.plot(peak, high, "^", transform=_moved(ax, shift), **style)  # type: ignore[arg-type]
 
 
 def _side_by_side(ax: Axes, chart: Chart, here: Panel, lines: Sequence[Line], theme: Theme) -> list[list[float]]:
@@ -205,9 +240,11 @@ def _side_by_side(ax: Axes, chart: Chart, here: Panel, lines: Sequence[Line], th
 
     One place is one x where lines have bars; elsewhere it is what a cross covers, and none leaves the panel's sides.
     """
-    step, extent = CROSS * theme.lines, ax.get_window_extent()
+    extent = ax.get_window_extent()
+    step = CROSS * theme.lines
     size: Numbers = np.array([extent.width, extent.height]) * 72 / ax.figure.dpi
     bars = chart.mark == "interval"
+    most = 2 * CROSSES * _step(ax, lines) * size[0]
     reach = np.array([1e-6, math.inf] if bars else [step, step])
     groups: list[tuple[Numbers, list[int]]] = []  # place in points, the lines that have crosses there
     found: list[tuple[int, Numbers, tuple[Numbers, list[int]]]] = []
@@ -222,9 +259,10 @@ def _side_by_side(ax: Axes, chart: Chart, here: Panel, lines: Sequence[Line], th
             found.append((i, point, group))
     shifts: list[list[float]] = [[] for _ in lines]
     for i, point, (place, there) in found:
-        span = (len(there) - 1) * step
+        apart = min(step, most / max(len(there) - 1, 1)) if bars else step
+        span = (len(there) - 1) * apart
         first = place[0] - span / 2 if bars else min(max(place[0] - span / 2, 0), size[0] - span)
-        shifts[i].append(first + there.index(i) * step - point[0])
+        shifts[i].append(first + there.index(i) * apart - point[0])
     return shifts
 
 

@@ -93,7 +93,9 @@ def _height(chart: Chart, theme: Theme, rows: int, columns: int) -> float:
     aspect = ASPECT.get(columns, 0.85)
     panel = max(aspect * theme.width / columns, LOWEST * text)
     title = _title(chart, theme)
-    heads = [_head(chart, name, theme, columns).count("\n") for name in chart.by_panel()]
+    heads = [
+        _head(chart, name, theme, columns).count("\n") + len(chart.panel_of(name).shown) for name in chart.by_panel()
+    ]
     more = sum(max(heads[start : start + columns]) for start in range(0, len(heads), columns))
     return rows * panel + text * (1.6 * (title.count("\n") + bool(title)) + 1.2 * more + 1.5)
 
@@ -121,8 +123,12 @@ def _wrapped(text: str, letters: int) -> str:
 
 
 def _title(chart: Chart, theme: Theme) -> str:
-    """Return the title, broken into lines; a figure for a paper has none, since its caption says what it is."""
-    return _wrapped(chart.title, _letters(theme)) if theme.titled else ""
+    """Return the title, broken into lines, and below it what is missing.
+
+    A figure for a paper has no title, since its caption says what it is.
+    """
+    title = _wrapped(chart.title, _letters(theme)) if theme.titled else ""
+    return "\n".join(filter(None, [title, _wrapped(chart.unfinished, _letters(theme))]))
 
 
 def _write(figure: Figure, chart: Chart, axes: Mapping[str, Axes], columns: int, theme: Theme) -> None:
@@ -164,6 +170,10 @@ def _name(
     Args:
         spare: a place among the panels that is empty.
     """
+    if any(chart.panel_of(panel).shown for panel in axes):
+        for panel, ax in axes.items():
+            _name_above(ax, chart, lines[panel], theme)
+        return
     shown = dict.fromkeys(line.name for each in lines.values() for line in each if line.name)
     if chart.has_rows and chart.colour:
         shown = dict.fromkeys(chart.styles)
@@ -189,6 +199,14 @@ def _name(
     if more := len(shown) - len(first):
         handles.append(Line2D([], [], linestyle="", label=f"and {more:,} more"))
     _legend(figure, handles, length, spare if len(axes) > 1 else None)
+
+
+def _name_above(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> None:
+    """Name the lines that a panel is about above it."""
+    looks = {line.name: _sample_style(chart, line.name, chart.mark == "interval", theme) for line in lines if line.name}
+    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
+    length = max(_sample(look, theme) for look in looks.values())
+    ax.legend(handles=handles, handlelength=length, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
 
 
 def _sample_style(chart: Chart, name: str, marked: bool, theme: Theme) -> dict[str, Any]:

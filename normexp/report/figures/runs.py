@@ -12,16 +12,17 @@ from collections.abc import Sequence
 import pandas as pd
 
 from normexp.errors import UserError, listed
-from normexp.evidence.curves import Cell, is_share
+from normexp.evidence.curves import Cell
+from normexp.evidence.metrics import is_share
 from normexp.records import FINISHED
 from normexp.report.figures.chart import Chart, Panel, Range
 from normexp.report.figures.scales import OFF_SCALE, value_text
 from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
-from normexp.report.frames.frame import Frame
 from normexp.report.frames.labels import PLACES
+from normexp.report.frames.reading import Frame
 from normexp.report.frames.record import Record
-from normexp.report.metrics import check_metric, drawn_unasked, factor, possible, title, worst
+from normexp.report.metrics import bad_end, check_metric, drawn_unasked, factor, possible, title
 
 SETTLED, AIR = 0.1, 0.05  # of a panel's height: what the ends of its lines take to be enlarged; of what is then shown
 LOG_DECADES = 1.5  # a positive metric whose means span more than this gets a logarithmic axis
@@ -31,7 +32,7 @@ def curves_of(frame: Frame, metric: str | None = None, notes: Sequence[str] = ()
     """Return the chart of the finished runs.
 
     Args:
-        metric: one metric; None takes the training loss and the validation accuracy (or rmse, or loss).
+        metric: one metric; None takes the training loss and what runs are chosen by.
         by: keys whose values make the lines, instead of the arms.
 
     Raises: UserError where no run is finished, or none has the metric, and for a key that no run has; where none is
@@ -134,10 +135,10 @@ def _panels(part: pd.DataFrame, metric: str, place: str) -> dict[str, Panel]:
     first, last = float(part["step"].min()), float(part["step"].max())
     steps = (first, last) if place and first < last else None
     name = f"{place} {metric}"
-    made = {name: Panel(place, title(metric), possible(metric), worst(metric), steps, log=log, top=top)}
+    made = {name: Panel(place, title(metric), possible(metric), bad_end(metric), steps, log=log, top=top)}
     window = None if place else _settled(part, metric)
     if window:
-        made[f"{name} enlarged"] = Panel("enlarged", title(metric), possible(metric), worst(metric), *window)
+        made[f"{name} enlarged"] = Panel("enlarged", title(metric), possible(metric), bad_end(metric), *window)
     return made
 
 

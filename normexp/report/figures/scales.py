@@ -68,15 +68,19 @@ def set_ends(
     margin: float = MARGIN,
     most: int = 9,
     possible: Range = UNBOUNDED,
+    narrow: bool = False,
 ) -> None:
     """Set where the axis ends: the limits, or the values with a margin in its own scale.
 
     Args:
         most: ticks.
         possible: values that there can be; around a single one the axis does not go on beyond them.
+        narrow: whether limits hold only as far as there are values: those of an experiment that is not finished.
     """
     axes, name = side.axes, side.axis_name
     low, high = limits or _around(side, values, margin, possible)
+    if limits and narrow:
+        low, high = _narrowed(limits, _around(side, values, margin, possible))
     _call(axes, name, "lim", low, high)
     set_ticks(side, low, high, len(values) > 0 and bool((values == np.round(values)).all()), most)
 
@@ -94,6 +98,12 @@ def _around(side: XAxis | YAxis, values: Numbers, margin: float, possible: Range
     if side.get_scale() == "symlog" and low >= 0:
         back[0] = -0.3 * transform.linthresh  # type: ignore[attr-defined]
     return float(back[0]), float(back[1])
+
+
+def _narrowed(limits: Range, around: Range) -> Range:
+    """Return the limits as far as there are values; all of them where there are none within."""
+    low, high = max(limits[0], around[0]), min(limits[1], around[1])
+    return (low, high) if low < high else limits
 
 
 def _beside(low: float, high: float, possible: Range) -> Range:

@@ -35,6 +35,7 @@ OTHERWISE = {
 }  # they would look like another scheme
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0
+TOGETHER, IN_PANEL, MOST_SPLIT = 8, 4, 24  # lines of one panel; of each where they are more; of all panels together
 NEAR = 100.0  # of 765 from black to white: thin lines whose colours are nearer are taken for each other
 MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white
 
@@ -70,7 +71,7 @@ def of_arms(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     Its shades go from dark to light over the arms of a scheme whose names differ in a number.
     Where one scheme has several arms, and no other has any, its colour would say nothing: the arms have colours of
     their own, from dark to light if their names differ in a number. Where one has more arms than there are shades, they
-    have colours of their own, too, which no other scheme of the figure has.
+    have colours of their own, too, which no other scheme of the figure has, unless the arms are split into panels.
     """
     if len(schemes) > 1 == len(set(schemes.values())):
         return one_scheme(list(schemes))
@@ -100,9 +101,16 @@ def _dark_to_light(schemes: Mapping[str, str], styles: Mapping[str, LineStyle]) 
 def _crowded(schemes: Mapping[str, str]) -> dict[str, LineStyle]:
     """Return the styles of the arms whose scheme has more of them than there are shades."""
     arms_of = Counter(schemes.values())
+    if are_split(len(schemes)):
+        return {}
     taken = {of_scheme(scheme).color for scheme, arms in arms_of.items() if arms <= len(SHADES)}
     free = (style for style in map(distinct, count()) if style.color not in taken)
     return {arm: next(free) for arm, scheme in schemes.items() if arms_of[scheme] > len(SHADES)}
+
+
+def are_split(lines: int) -> bool:
+    """Tell whether so many lines are split into panels of a few."""
+    return TOGETHER < lines <= MOST_SPLIT
 
 
 def one_scheme(names: Sequence[str]) -> dict[str, LineStyle]:

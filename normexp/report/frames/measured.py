@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from normexp.evidence.claims.sequential import looks_taken
-from normexp.evidence.curves import PROBE, Cell, Curve, Curves, better_direction, short_commit
+from normexp.evidence.curves import PROBE, Cell, Curve, Curves, short_commit
+from normexp.evidence.metrics import better_direction
 from normexp.evidence.reading import MissingRuns, value_at
-from normexp.evidence.stats import Design
+from normexp.evidence.stats import CONFIDENCE, Design
 from normexp.experiments.experiment import Experiment
-from normexp.report.frames.frame import experiment_frame
-from normexp.report.frames.record import Record
+from normexp.report.frames.reading import experiment_frame
+from normexp.report.frames.record import STALE, Record
 
 T = TypeVar("T")
 
@@ -50,12 +51,18 @@ class Measured:
     def partly(self) -> str:
         """How many runs are trained, in words; empty where all are."""
         finished, total = sum(record.finished for record in self.records), len(self.records)
-        return f"{finished} of {total} runs are trained" if finished < total else ""
+        stale = f", {len(self.stale)} with other settings" if self.stale else ""
+        return f"{finished} of {total} runs are trained{stale}" if finished < total else ""
+
+    @property
+    def stale(self) -> list[Record]:
+        """The runs that were made with settings that are not those of the experiment today."""
+        return [record for record in self.records if record.state == STALE]
 
     @property
     def confidence(self) -> float:
         """That of an interval that is one of 95 %, given how often it was looked at."""
-        return self.design.confidence(self.looks) if self.design else 0.95
+        return self.design.confidence(self.looks) if self.design else CONFIDENCE
 
     @property
     def progress(self) -> str:

@@ -14,7 +14,8 @@ from normexp.config import flat
 from normexp.config.identity import staleness
 from normexp.config.options import said_by
 from normexp.errors import UserError
-from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made, error_of
+from normexp.evidence.curves import PROBE, SECONDS_PER_STEP, Cell, Column, Curve, Made
+from normexp.evidence.metrics import error_of
 from normexp.records import DAMAGED, FINISHED, PROBES, TIMING, UNREADABLE, RunDirectory, condition
 from normexp.report.frames.measurements import Columns, measurements, whole_rows
 from normexp.report.frames.options import Options, run_options

@@ -14,11 +14,11 @@ from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.claims.units import POINTS, TIMES
 from normexp.evidence.claims.words import in_words, interval_in_words
-from normexp.evidence.curves import is_share
+from normexp.evidence.metrics import is_share
 from normexp.evidence.stats import LEVEL, Interval, holm
 from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, flags_of, shown_verdict, tested
 from normexp.report.ledger.law_words import law_words
-from normexp.report.tables.formats import escaped, prose
+from normexp.report.markdown import escaped, prose
 
 FULL_SCALE = "full scale"
 WORDS = ("text", "source", "place", "evidence", "remarks", "changed")

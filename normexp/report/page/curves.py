@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from normexp.evidence.curves import Cell, Column, Curve, Curves, better_direction, is_share
+from normexp.evidence.curves import Cell, Column, Curve, Curves
+from normexp.evidence.metrics import better_direction, is_share
 from normexp.report.figures.styles import LineStyle
 from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import factor, title

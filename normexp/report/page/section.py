@@ -10,8 +10,8 @@ from normexp.evidence.curves import Cell, Curves
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.report import html
+from normexp.report.drawing import Drawn
 from normexp.report.experiment.render import Rendered
-from normexp.report.figures.drawn import Drawn
 from normexp.report.figures.styles import LineStyle
 from normexp.report.ledger.judged import VERDICTS
 from normexp.report.page import elements

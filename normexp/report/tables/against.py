@@ -6,18 +6,14 @@ import math
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from normexp.errors import UserError, nearest, unknown
-from normexp.evidence.curves import better_direction
-from normexp.evidence.reading import worst
+from normexp.evidence.metrics import better_direction, worst
 from normexp.evidence.rounding import with_interval
-from normexp.evidence.stats import PointEstimate, RankSumTest, holm, paired
+from normexp.evidence.stats import CONFIDENCE, PointEstimate, RankSumTest, holm, paired
 from normexp.report.metrics import factor, title
+from normexp.report.tables.row import Row
 from normexp.report.tables.table import EMPTY, Value
-
-if TYPE_CHECKING:
-    from normexp.report.tables.runs import Row
 
 BY_RANK = (
     "by rank, where a run diverged or all differences are equal, the median over all runs of both, which are no pairs"
@@ -72,7 +68,7 @@ class Against:
         return dict(zip(("difference", "difference_low", "difference_high", "pairs", "p"), ends, strict=True))
 
 
-def difference(estimate: PointEstimate, unit: float, confidence: float = 0.95) -> str:
+def difference(estimate: PointEstimate, unit: float, confidence: float = CONFIDENCE) -> str:
     """Return `+1.2 [-0.4, +2.8]`, with `by rank` behind it where no pairs were compared.
 
     Args:

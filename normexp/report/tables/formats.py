@@ -9,13 +9,11 @@ from typing import Any
 from normexp.errors import unknown
 from normexp.records import plain_json
 from normexp.report.links import markdown_links
+from normexp.report.markdown import escaped, sentence
 from normexp.report.tables.html import html_page
 from normexp.report.tables.latex import latex
-from normexp.report.tables.table import Table, one_line
+from normexp.report.tables.table import Table
 
-_ANYWHERE = r"[\\*`]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|\](?=[(\[])|&(?=#?\w+;)"  # the last: of a link, an entity
-_MARKUP = re.compile(rf"([|<>]|{_ANYWHERE})")
-_IN_PROSE = re.compile(rf"(<(?=[A-Za-z/!?])|{_ANYWHERE})")
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 
 
@@ -72,34 +70,11 @@ def _markdown_notes(table: Table) -> Iterator[str]:
     for heading, notes in table.notes.items():
         if notes:
             yield from ("", f"## {escaped(heading)}", "") if heading else ("",)
-            yield from (f"- {_sentence(note)}" for note in notes)
+            yield from (f"- {sentence(note)}" for note in notes)
 
 
 def _pad(text: str, width: int, left: bool) -> str:
     return text.ljust(width) if left else text.rjust(width)
-
-
-def escaped(text: str) -> str:
-    """Escape what Markdown would read as markup; an underscore inside a word is none, a line break is a space."""
-    return _MARKUP.sub(r"\\\1", one_line(text))
-
-
-def in_cell(text: str) -> str:
-    """Escape what would end a cell of a pipe table, or set its words off; a command in it stays one."""
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
-def prose(text: str) -> str:
-    """Escape what would be more than words in a line that is no table, except for the commands in it: `code`."""
-    return _sentence(text, _IN_PROSE)
-
-
-def _sentence(text: str, markup: re.Pattern[str] = _MARKUP) -> str:
-    """Escape a sentence, except for the commands in it: `code`."""
-    return "".join(
-        part if part.startswith("`") and part.endswith("`") and part[1:] else markup.sub(r"\\\1", part)
-        for part in re.split(r"(`[^`]+`)", one_line(text))
-    )
 
 
 def _harmless(value: Any) -> Any:

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from normexp.report import html
+from normexp.report.drawing import Drawn
 from normexp.report.links import html_links
 from normexp.report.tables.table import Table
-
-if TYPE_CHECKING:
-    from normexp.report.figures.drawn import Drawn
 
 _STYLE = (
     "body{font:14px/1.5 sans-serif;margin:2em;color:#222}div{overflow-x:auto}table{border-collapse:collapse;"
@@ -53,7 +50,10 @@ def _table(table: Table, caption: str, figures: Sequence[Drawn] = ()) -> list[st
 
 def _figure(figure: Drawn) -> str:
     source, title = quote(next(iter(figure.files))), html.text(figure.title)
-    caption = html.element("figcaption", html.sentence(figure.caption))
+    further = (
+        f" {html.element('a', figure.beside[0], href=figure.beside[0])} {figure.beside[1]}." if figure.beside else ""
+    )
+    caption = html.element("figcaption", html.sentence(figure.caption) + further)
     return f'<figure><img src="{source}" alt="{title}" loading="lazy">{caption}</figure>'
 
 

@@ -7,17 +7,27 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 
-from normexp.evidence.curves import Curve, cost_sign, is_share
+from normexp.evidence.curves import Curve
+from normexp.evidence.metrics import cost_sign, is_share
 from normexp.evidence.ranking import loss_beside, rank_of
 from normexp.evidence.rounding import with_interval
 from normexp.evidence.sensitivity import has_range, sensitivity
-from normexp.evidence.stats import Interval, RankSumTest, SignTest, mean, one_sample, paired, without_last_bits
+from normexp.evidence.stats import (
+    CONFIDENCE,
+    Interval,
+    RankSumTest,
+    SignTest,
+    mean,
+    one_sample,
+    paired,
+    without_last_bits,
+)
 from normexp.evidence.stats.estimates import PointEstimate
 from normexp.records.ranges import ranges
+from normexp.report.frames.frame import text
 from normexp.report.frames.record import Record
-from normexp.report.frames.tidy import text
 from normexp.report.metrics import factor, title
-from normexp.report.tables.runs import summary
+from normexp.report.tables.row import summary
 from normexp.report.tables.table import EMPTY, Table, Value
 
 MEANING = (
@@ -91,7 +101,7 @@ def sensitivity_table(
     key: str,
     metric: str,
     notes: Sequence[str] = (),
-    confidence: float = 0.95,
+    confidence: float = CONFIDENCE,
 ) -> Table | None:
     """Return one row per arm; None where fewer than three values of the key, all above 0, were tried in full.
 

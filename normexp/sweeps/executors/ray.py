@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,8 @@ class RayExecutor:
         check_reachable(self.settings["address"])
 
     def start(self, sweep: SharedSweep) -> str:
-        self._connect()
+        with chdir(sweep.path):  # Ray's workers look for modules first where it was started: here are none
+            self._connect()
         if self.settings["detach"]:
             import ray
 

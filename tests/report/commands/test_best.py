@@ -16,7 +16,7 @@ from normexp.report.commands import runs as commands
 from normexp.report.commands.best import combinations_tried, curve, dependence
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
-from normexp.report.frames.frame import folder_frame
+from normexp.report.frames.reading import folder_frame
 
 COLUMNS = (*CLASSIFICATION, "validation/accuracy")
 SCORES = {0.01: (0.80, 0.82), 0.1: (0.90, 0.92001), 1.0: (0.70, 0.72)}

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ from claim_maker import read_claim
 from drawn import Made, made
 from fabricated import Fabric
 
+from normexp.errors import UserError
 from normexp.evidence.stats import Design
 from normexp.report.commands.power import power
 from normexp.report.experiment.render import render
@@ -175,6 +177,27 @@ def test_a_difference_is_over_the_seeds_of_the_last_look_that_is_complete(
 
     in_two_looks = Design((0, 1, 2, 3), (2, 4))
     assert shown([0, 1, 2, 3], in_two_looks) == shown([0, 1], in_two_looks) != shown([0, 1, 2, 3], None)
+
+
+def test_where_all_runs_are_stale_it_is_said(fabricate: Fabric) -> None:
+    """The report said to start, and the advice on seeds that none was trained."""
+    ours = partly(fabricate).experiment
+    later = replace(ours, common={**ours.common, "optim.lr": 0.3})
+    told = r"6 runs are stale \(x/cpu/runs/.*: its optim.lr was 0.1 and is 0.3 now\); `normexp .* --force` trains all"
+    with pytest.raises(UserError, match=told):
+        render(later, fabricate.root)
+    *_, line = power(later, fabricate.root)
+    assert re.search(told, line)
+
+
+def test_runs_of_an_arm_that_is_gone_are_counted(fabricate: Fabric, caplog: pytest.LogCaptureFixture) -> None:
+    ours = partly(fabricate).experiment
+    with caplog.at_level("INFO"):
+        render(replace(ours, arms={"Plain": ours.arms["Plain"], "BN": ours.arms["With BN"]}), fabricate.root)
+    told = (
+        r"left out: 3 runs are of no arm or point that it has today \(With-BN/seed=0\); `normexp table .*/x/cpu/runs`"
+    )
+    assert re.search(told, caplog.text)
 
 
 def varied(arm: str, point: dict[str, Any], random: np.random.Generator) -> list[dict[str, object]]:

@@ -10,7 +10,7 @@ from matplotlib.text import Text
 
 from normexp.errors import UserError
 from normexp.experiments.figure_kinds import MODELS
-from normexp.report.figures.drawn import Drawn
+from normexp.report.drawing import Drawn
 from normexp.report.figures.formats import settings, theme
 from normexp.report.figures.kinds import KINDS
 from normexp.report.figures.picture import draw

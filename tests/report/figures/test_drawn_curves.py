@@ -12,7 +12,7 @@ from normexp.records import find_runs
 from normexp.report.figures.captions import caption
 from normexp.report.figures.hidden import TURN, gapped
 from normexp.report.figures.runs import curves_of, legend
-from normexp.report.frames.frame import experiment_frame, folder_frame, joined
+from normexp.report.frames.reading import experiment_frame, folder_frame, joined
 
 
 def test_an_arm_has_its_mean_over_the_runs_still_finite(two: Made) -> None:

@@ -23,7 +23,7 @@ from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Theme, check_formats, images, settings, theme
 from normexp.report.figures.picture import draw
 from normexp.report.figures.runs import curves_of
-from normexp.report.frames.frame import folder_frame
+from normexp.report.frames.reading import folder_frame
 
 
 def losses(*values: float, every: int = 10) -> list[dict[str, object]]:

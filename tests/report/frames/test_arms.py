@@ -8,8 +8,8 @@ from normexp.config import compose
 from normexp.errors import UserError
 from normexp.records import CONFIG, RunDirectory
 from normexp.report.commands.runs import chosen_runs
-from normexp.report.frames.frame import folder_frame
 from normexp.report.frames.options import run_options
+from normexp.report.frames.reading import folder_frame
 from normexp.report.notes import notes
 
 

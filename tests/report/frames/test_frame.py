@@ -19,7 +19,7 @@ from normexp.report.commands.runs import plot_command, table_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.runs import curves_of
 from normexp.report.files import write
-from normexp.report.frames.frame import Frame, experiment_frame, folder_frame, frame_of, joined
+from normexp.report.frames.reading import Frame, experiment_frame, folder_frame, frame_of, joined
 from normexp.report.results import load
 from normexp.report.tables.runs import table
 
@@ -207,7 +207,7 @@ def test_an_experiment_of_two_folders_is_one_in_each(tmp_path: Path) -> None:
 
 
 def test_a_frame_costs_neither_pandas_nor_torch_before_it_is_asked() -> None:
-    code = "import sys, normexp.report.frames.frame; print({'pandas', 'torch'} & set(sys.modules))"
+    code = "import sys, normexp.report.frames.reading; print({'pandas', 'torch'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "set()\n"
 
 

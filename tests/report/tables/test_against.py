@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 from normexp import load
 from normexp.errors import UserError
 from normexp.records import RunDirectory
-from normexp.report.frames.frame import folder_frame
+from normexp.report.frames.reading import folder_frame
 from normexp.report.tables.formats import FORMATS
 from normexp.report.tables.runs import table
 

@@ -13,8 +13,8 @@ from fabricated import CLASSIFICATION, REGRESSION, Fabric, rows
 
 from normexp.records import RunDirectory
 from normexp.report.commands.runs import table_command
-from normexp.report.figures.drawn import Drawn
-from normexp.report.frames.frame import folder_frame
+from normexp.report.drawing import Drawn
+from normexp.report.frames.reading import folder_frame
 from normexp.report.tables.formats import FORMATS, csv_text
 from normexp.report.tables.html import html_page
 from normexp.report.tables.latex import latex

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from normexp.evidence.curves import better_direction
+from normexp.evidence.metrics import better_direction
 from normexp.experiments.figure_kinds import StepsToTarget
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.context import FigureContext, sorted_by

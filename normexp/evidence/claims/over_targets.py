@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from normexp.evidence.claims.reading import Runs
-from normexp.evidence.claims.steps_to_target import steps_of
+from normexp.evidence.claims.steps_of_runs import steps_of
 from normexp.evidence.curves import Column, Curve
 from normexp.evidence.reading import MissingRuns, best
-from normexp.evidence.stats import LEVEL, EquivalenceTest, Interval, PointEstimate, median, paired, speed_up
+from normexp.evidence.stats import EquivalenceTest, Interval, PointEstimate, confidence_of, median, paired, speed_up
 
 POINTS = 9
 CEILING = 0.002  # of an accuracy: nearer to 1 a test set of a thousand does not tell arms apart
@@ -64,7 +64,7 @@ def area_between(theirs: Runs, ours: Runs, metric: str, share: float) -> dict[st
         return None
     return {
         "difference": estimate.value,
-        **vars(estimate.confidence_interval(_confidence(share))),
+        **vars(estimate.confidence_interval(confidence_of(share))),
         "p": _p(estimate, share),
         "method": estimate.method,
     }
@@ -86,7 +86,7 @@ def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: 
     first, second = ({seed: steps_of(run, metric, target, larger_is_better) for seed, run in runs.items()}
                      for runs in (theirs, ours))  # fmt: skip
     race = speed_up(first, second)
-    interval = race.confidence_interval(_confidence(share))
+    interval = race.confidence_interval(confidence_of(share))
     assert interval is not None  # there are two pairs
     return {
         "target": target,
@@ -97,11 +97,6 @@ def _at(target: float, theirs: Runs, ours: Runs, metric: str, larger_is_better: 
         "arm": race.arm,
         "never": list(race.never),
     }
-
-
-def _confidence(share: float) -> float:
-    """Return the confidence of an interval at one look that is one of 95 % at all looks together."""
-    return 1 - LEVEL * share
 
 
 def _p(estimate: PointEstimate, share: float) -> float:

@@ -24,13 +24,13 @@ what it means, a figure, and the verdicts of the records under `results/`. `norm
 A law *follows* if at every point of its grid the interval of measured minus formula (a t interval over the seeds, 99 %
 for all points together) contains 0, or reaches the remainder that the law allows, and is narrow enough to say so. It
 *does not follow* if at some point the interval lies outside what is allowed, however little that is: a precise
-measurement contradicts by a small difference what a vague one leaves. An identity has to hold to rounding in every run.
-A *control* is a set of runs that violate an assumption of the law, and so have to deviate from it: a *control leaves
-the law* if its interval lies outside somewhere, and a *control follows* if it does nowhere, so that the
-assumption is not seen to be needed. The rows have the point at which measurement and formula differ most in units of
-what is allowed (*where*): means over the seeds, their difference with its interval, and the allowed remainder, to as many digits
-as the interval bears. A formula `≤ 4.6` is a bound: the size of what is measured may not be above it. Of an identity
-the difference is that of the run furthest off, and what is allowed is its rounding.
+measurement contradicts by a small difference, which a vague one does not. An identity has to hold to rounding in
+every run. A *control* is a set of runs that violate an assumption of the law, and so have to deviate from it: a
+*control leaves the law* if its interval lies outside somewhere, and a *control follows* if it does nowhere. The rows
+have the point at which measurement and formula differ most in units of what is allowed (*where*): means over the
+seeds, their difference with its interval, and the allowed remainder, to as many digits as the interval bears. A
+formula `≤ 4.6` is a bound: the size of what is measured is not above it. Of an identity the difference is that of the
+run furthest off, and what is allowed is its rounding.
 
 All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then.
 Every verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's

@@ -25,9 +25,9 @@ def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> 
     Values that are equal, but for a millionth of them, are written as one without a deviation; of percentages, whose
     deviation might be a real one, `± 0.00` is said.
     """
-    if is_constant(mean, deviation) and not percent:
-        return number(mean)
-    if deviation < 0.005 * percent or not math.isfinite(deviation):
+    if is_constant(mean, deviation):
+        return f"{mean:z.2f} ± 0.00" if percent else number(mean)
+    if not math.isfinite(deviation):
         return f"{number(mean, percent)} ± {number(deviation, percent)}"
     mean_text, spread, power = _to_the_same_digit([mean, deviation], deviation)
     return f"({mean_text} ± {spread}){power}" if power else f"{mean_text} ± {spread}"

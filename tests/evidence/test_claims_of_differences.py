@@ -28,7 +28,7 @@ def test_higher_and_lower_by_at_least_a_margin(margin: float, expected: str) -> 
 def test_evidence_is_one_line_with_everything_in_it() -> None:
     found = verdict(cells(BN=finals(GOOD), LN=finals(BAD)), "higher", than="LN")
     assert "\n" not in found.evidence
-    for part in (METRIC, "last", "BN minus LN", "0.0498", "95% [", "n=5", "p=", "Holm", "(paired t)"):
+    for part in (METRIC, "last", "BN minus LN", "4.98 points", "95% [", "n=5", "p=", "Holm", "(paired t)"):
         assert part in found.evidence
     assert found.n == 5
     assert found.adjusted is not None

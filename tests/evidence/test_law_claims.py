@@ -11,6 +11,7 @@ from one_line import one_line_error
 
 from normexp.evidence.claims import Verdict, judge
 from normexp.evidence.claims.estimands import kind_at
+from normexp.evidence.claims.units import UNNAMED, Named
 from normexp.evidence.curves import Cell, Curve, Curves
 
 METRICS = ("angle", "formula", "rest")
@@ -34,10 +35,10 @@ def curves(n: int = 10, noise: float = 0.01, factor: float = 1.0, seed: int = 0)
     return {Cell("BN", (("rate", rate),)): runs(rate, n, noise, factor, seed) for rate in RATES}
 
 
-def judged(found: Curves, compare: str = "follows", **keys: Any) -> Verdict:
+def judged(found: Curves, compare: str = "follows", named: Named = UNNAMED, **keys: Any) -> Verdict:
     data = {"text": "a law", "source": "p. 1", "compare": compare, "of": "BN", "metric": "angle", "formula": "formula"}
     claim = check_claim({**data, **keys}, ["BN", "control"], METRICS, {"rate": list(RATES)})
-    return judge([claim], found)[0]
+    return judge([claim], found, named=named)[0]
 
 
 def test_law_holds_where_the_intervals_reach_the_formula_and_are_narrow() -> None:
@@ -178,3 +179,9 @@ def test_runs_that_all_agree_with_the_formula_to_the_last_bit_but_one_follow_it(
 
     assert judged(same(0.1 + 0.2)).verdict == "holds"
     assert judged(same(0.3 * (1 + 1e-14))).verdict == "contradicted"
+
+
+def test_a_step_is_called_what_the_study_calls_it() -> None:
+    verdict = judged(curves(factor=1.1), named=Named(step="layer {}"), at="every")
+    assert " at layer " in verdict.details["law"]["where"]
+    assert " at layer " in verdict.evidence

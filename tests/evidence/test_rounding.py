@@ -1,12 +1,15 @@
 """How numbers are written: everywhere the same, never with more digits than the deviation bears."""
 
 import math
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from normexp.evidence.claims.words import in_words
 from normexp.evidence.rounding import mean_and_deviation, number, ratio, with_interval
+from normexp.evidence.stats import Interval
 from normexp.report.figures.scales import short
 
 WRITTEN = {
@@ -18,8 +21,9 @@ WRITTEN = {
     (0.0281, 0.0034): "0.0281 ± 0.0034",
     (3.326e-15, 5.4e-15): "(3.3 ± 5.4)e-15",
     (1.356e7, 5e5): "(1.356 ± 0.050)e+07",
-    (2, 4.2e-8): "2.000000 ± 4.2e-08",
-    (14, 0): "14 ± 0",
+    (2, 4.2e-8): "2",
+    (13780.612, 1.6e-12): "13781",
+    (14, 0): "14",
     (2.83e301, 3.12e301): "(2.8 ± 3.1)e+301",
     (1e305, 3.1e303): "(1.000 ± 0.031)e+305",
 }
@@ -38,6 +42,9 @@ def test_equal_percentages_have_two_decimals() -> None:
 @given(st.floats(-1e9, 1e9, allow_subnormal=False), st.floats(1e-9, 1e9))
 def test_what_is_written_reads_back_to_the_same_digits(mean: float, deviation: float) -> None:
     text = mean_and_deviation(mean, deviation)
+    if "±" not in text:
+        assert deviation <= 1e-6 * abs(mean)
+        return
     inside, _, power = text.strip("(").partition(")")
     first, second = (float(part) * 10 ** int(power[1:] or 0) for part in inside.split(" ± "))
     digit = 10.0 ** (math.floor(math.log10(deviation)) - 1)
@@ -56,6 +63,30 @@ def test_of_an_arm_that_diverged_in_every_run_no_end_is_a_number() -> None:
     assert with_interval(math.nan, -math.inf, math.inf) == "? [-∞, +∞]"
 
 
+WORDS = {  # estimate, low, high, unit, estimand
+    (0.1540167, 0.13838984, 0.16964349, "points"): "15.4 points [13.8, 17.0]",
+    (2.391, 1.714, 5.151, "times"): "2.4 times [1.7, 5.2]",
+    (3.801, 2.024, 118.4, "times"): "3.8 times [2.0, 118]",
+    (0.3636, 0.3183, 0.4089, "nats"): "0.364 nats [0.318, 0.409]",
+    (-0.00445, -0.00556, -0.00334, "seconds"): "-0.0044 seconds [-0.0056, -0.0033]",
+    (1.2e-5, 1.0e-5, 1.4e-5, ""): "1.20e-05 [1.00e-05, 1.40e-05]",
+    (1024, 1024, 1024, "times"): "1024 times",
+    (math.nan, 1.0918, math.inf, "times", "steps"): "at least 1.09 times (no estimate: some runs never arrive)",
+    (math.nan, 0.0, 1.2073, "times", "steps"): "at most 1.21 times (no estimate: some runs never arrive)",
+    (math.nan, 0.0, math.inf, "times", "steps"): "nothing is known (some runs never arrive)",
+    (math.nan, 0.1287, 0.7452, ""): "between 0.13 and 0.75 (no estimate: some runs have no finite value)",
+    (-math.inf, -math.inf, -math.inf, "steps"): "less than any number (some runs have no finite value)",
+    (-0.03, -math.inf, -0.0154, "points"): "-3.00 points, at most -1.54 (an interval without an end below)",
+    (1.0, -math.inf, math.inf, "%"): "100 % (an interval without ends)",
+}
+
+
+@pytest.mark.parametrize(("result", "words"), WORDS.items(), ids=WORDS.values())
+def test_an_estimate_is_written_in_its_unit_with_the_digits_of_its_interval(result: Any, words: str) -> None:
+    estimate, low, high, *unit = result
+    assert in_words(estimate, Interval(low, high), *unit) == words
+
+
 def test_just_below_a_switch_of_notation_the_rounded_number_is_written_as_the_one_above() -> None:
     assert (ratio(999.7), ratio(999.4), ratio(-999.7)) == ("1000", "999", "-1000")
     assert (number(9999.7), number(9999.4), number(-9999.7)) == ("10000", "9999", "-10000")
@@ -69,7 +100,7 @@ def test_ratios_have_three_digits() -> None:
 
 
 def test_zero_has_no_sign_of_its_own() -> None:
-    assert mean_and_deviation(-3, 0) == "-3 ± 0"
+    assert mean_and_deviation(-3, 0) == "-3"
     assert with_interval(-0.001, -0.4, 0.4) == "+0.00 [-0.40, +0.40]"
     assert (number(-0.0), number(-0.001, percent=True), ratio(-0.0)) == ("0", "0.00", "0.00")
     assert (short(-0.0), short(-0.5)) == ("0", "\N{MINUS SIGN}0.5")

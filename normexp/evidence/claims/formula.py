@@ -19,13 +19,13 @@ from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
 from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
-from normexp.evidence.claims.units import Named
+from normexp.evidence.claims.units import UNNAMED
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.reading import MissingRuns, value_at
 from normexp.evidence.rounding import like_interval
 from normexp.evidence.stats import Interval, t_interval
 
-STEP = Named().step
+STEP = UNNAMED.step
 OF_A_LAW = 0.01  # the level of its test, over all places together
 Sample = list[tuple[float, float, float]]  # measured, predicted and remainder of every seed
 

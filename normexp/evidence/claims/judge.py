@@ -16,7 +16,7 @@ from normexp.evidence.claims.reading import different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
-from normexp.evidence.claims.units import Named, unit_of
+from normexp.evidence.claims.units import UNNAMED, Named, unit_of
 from normexp.evidence.claims.verdict import Adjusted, Verdict
 from normexp.evidence.claims.words import in_words, interval_in_words
 from normexp.evidence.curves import Curves
@@ -43,7 +43,7 @@ def judge(
     curves: Curves,
     scale: str = PAPER,
     design: Design | None = None,
-    named: Named = Named(),
+    named: Named = UNNAMED,
 ) -> list[Verdict]:
     """Return the verdicts in the order of the claims.
 

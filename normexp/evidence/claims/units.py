@@ -28,6 +28,9 @@ class Named:
     step: str = "step {}"
 
 
+UNNAMED = Named()
+
+
 def unit_of(claim: Claim, curves: Curves, named: Named) -> str:
     """Return the unit of a claim's estimate; empty where it has none, or none that is known."""
     if claim.compare in _OF_ESTIMANDS:

@@ -8,7 +8,7 @@ from typing import Any
 from normexp.config.options import said_by
 from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
-from normexp.evidence.claims.units import Named
+from normexp.evidence.claims.units import UNNAMED, Named
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change
 from normexp.experiments.reproduce import command
@@ -30,7 +30,7 @@ def judged(experiment: Experiment, measured: Measured) -> list[tuple[Claim, Verd
 def _named(study: str) -> Named:
     """Return what a study calls what it measures."""
     units, step = (said_by("study", study, key) for key in ("_units_", "_step_"))
-    return Named(units or {}, step or Named().step)
+    return Named(units or {}, step or UNNAMED.step)
 
 
 def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[Change]) -> list[dict[str, Any]]:

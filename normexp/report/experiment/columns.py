@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from normexp.evidence.curves import Cell
 from normexp.evidence.stats import PointEstimate, mean, paired, standard_deviation
@@ -15,6 +15,7 @@ from normexp.report.tables.against import BY_RANK, difference
 from normexp.report.tables.row import summary
 from normexp.report.tables.table import EMPTY, Value
 
+ROUNDED = 1e-14  # below it a difference of float64 numbers near 1 is rounding
 Values = Mapping[int, float]  # seed -> value
 Printed = tables.Published | tables.PublishedOnly
 
@@ -71,12 +72,14 @@ class Metric(Column):
     Args:
         at: last | best | mean | range | step N; empty: where the row says.
         named: the place stands in the head.
+        rounds: it is 0 but for rounding where a property holds.
     """
 
     measured: Measured
     metric: str
     at: str = ""
     named: bool = False
+    rounds: bool = field(default=False, kw_only=True)
 
     @property
     def head(self) -> str:
@@ -104,7 +107,13 @@ class Metric(Column):
         values, finite = self.values(row), self.finite(row)
         if not finite and values and not any(run.diverged for run in self.measured.curves[row.cell].values()):
             return "∞" if math.inf in values.values() else EMPTY
+        if self.rounds and all(abs(value) < ROUNDED for value in finite):
+            finite = [0.0] * len(finite)
         return summary([self.factor * value for value in finite], len(values), self.factor > 1)
+
+    @property
+    def meaning(self) -> str:
+        return f"0: also for what is less than {ROUNDED:g}, the rounding of float64." if self.rounds else ""
 
     def centre(self, row: Row) -> float | None:
         """Return the mean over the finite values, if there are any."""

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from normexp.evidence.claims import NOT_YET
+from normexp.evidence.claims.units import PERCENT
 from normexp.evidence.scales import PAPER
 from normexp.evidence.verdicts import published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
 from normexp.report.tables.table import EMPTY, Value
+
+_SHARE = re.compile(rf"([^\d.]*)(\d+\.?\d*|\.\d+)\s*({PERCENT})?")
 
 
 @dataclass(frozen=True)
@@ -20,15 +25,18 @@ class Published(Column):
     Args:
         unit: of the numbers that are printed without one; empty where each has its own.
         values: arm -> printed text; without them, what the row's own entry says.
+        share: whether it is about a share, which stands in percent beside ours, however it is printed.
     """
 
     of: str
     unit: str = ""
     values: Mapping[str, str] | None = None
+    share: bool = False
 
     @property
     def head(self) -> str:
-        return f"published {self.of}" + (f" ({self.unit})" if self.unit else "")
+        unit = PERCENT if self.share else self.unit
+        return f"published {self.of}" + (f" ({unit})" if unit else "")
 
     @property
     def meaning(self) -> str:
@@ -40,10 +48,26 @@ class Published(Column):
         return row.published.value if row.published else ""
 
     def text(self, row: Row) -> str:
-        return self._printed(row) or EMPTY
+        printed = self._printed(row)
+        return (in_percent(printed, self.unit) if self.share else printed) or EMPTY
 
     def plain(self, row: Row) -> dict[str, Value]:
         return {f"published {self.of}": self._printed(row)}
+
+
+def in_percent(printed: str, unit: str = "") -> str:
+    """Return a printed share in percent without the sign, to as many digits: `.497` and `49.7%` are `49.7`.
+
+    What is no number but words stays as it is.
+
+    Args:
+        unit: of a number that is printed without one.
+    """
+    found = _SHARE.fullmatch(printed)
+    if found is None:
+        return printed
+    bound, digits, sign = found.groups()
+    return bound + (digits if sign or unit else f"{Decimal(digits).scaleb(2):f}")
 
 
 @dataclass(frozen=True)

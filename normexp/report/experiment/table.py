@@ -75,16 +75,28 @@ def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
 
 def _described(experiment: Experiment, columns: Sequence[Column]) -> Iterator[str]:
     """Yield a sentence for every metric of a study that a column shows, as the study's option has it."""
-    studies = dict.fromkeys(experiment.settings(arm, ()).get("study", "none") for arm in experiment.arms)
-    about = {name: said for study in studies for name, said in option("study", study).get("_metrics_", {}).items()}
+    about = {name: said for each in _said_by_studies(experiment, "_metrics_") for name, said in each.items()}
     shown = dict.fromkeys(column.metric for column in columns if isinstance(column, Metric) and column.metric in about)
     yield from (f"{title(metric)}: {about[metric]}." for metric in shown)
 
 
+def _said_by_studies(experiment: Experiment, key: str) -> Iterator[Any]:
+    """Yield what the studies of the arms say of themselves under a key."""
+    studies = dict.fromkeys(experiment.settings(arm, ()).get("study", "none") for arm in experiment.arms)
+    return (said for study in studies if (said := option("study", study).get(key)))
+
+
 def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
     if any(isinstance(column, Metric) and column.count(row) > 1 for column in columns for row in rows):
-        yield "Mean ± standard deviation over the seeds with a finite value."
+        same = ", and alone where that is less than a millionth of it" if _has_constants(columns, rows) else ""
+        yield f"Mean ± standard deviation over the seeds with a finite value{same}."
     yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
+
+
+def _has_constants(columns: Sequence[Column], rows: Sequence[Row]) -> bool:
+    """Tell whether a mean over several seeds stands without its deviation."""
+    metrics = [column for column in columns if isinstance(column, Metric)]
+    return any(len(column.finite(row)) > 1 and "±" not in column.text(row) for column in metrics for row in rows)
 
 
 def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
@@ -94,13 +106,16 @@ def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
 
 def _columns(experiment: Experiment, measured: Measured) -> Iterator[Column]:
     """Yield every column of `table.columns`, after the published numbers that there are for it."""
-    columns = {look.key: _column(measured, look, experiment.table) for look in experiment.table.looks}
+    rounding = {metric for said in _said_by_studies(experiment, "_rounding_") for metric in said}
+    looks = experiment.table.looks
+    columns = {look.key: _column(measured, look, experiment.table, look.metric in rounding) for look in looks}
     printed = {key: [entry for entry in experiment.published if entry.key == key] for key in columns}
     shorts = [columns[key].short for key, entries in printed.items() if entries]
     for key, column in columns.items():
         if entries := printed[key]:
             of = column.short if shorts.count(column.short) == 1 else column.head.removesuffix(" [95 %]")
-            yield Published(of, _unit(entries), {entry.arm: entry.value for entry in entries})
+            share = isinstance(column, Metric) and column.factor > 1
+            yield Published(of, _unit(entries), {entry.arm: entry.value for entry in entries}, share)
         yield column
 
 
@@ -109,10 +124,10 @@ def _unit(entries: Iterable[Printed | PublishedOnly]) -> str:
     return next((unit for entry in entries if (unit := getattr(entry, "unit", None))), "")
 
 
-def _column(measured: Measured, look: Look, table: Asked) -> Column:
+def _column(measured: Measured, look: Look, table: Asked, rounds: bool) -> Column:
     if look.at is not None:
         looked = (measured, look.metric, look.at, look.at != table.usual)
-        return RatioTo(*looked, look.relative_to) if look.relative_to else Metric(*looked)
+        return RatioTo(*looked, look.relative_to) if look.relative_to else Metric(*looked, rounds=rounds)
     assert look.target is not None  # a look has the one or the other
     several = any(other.target == look.target and other.metric != look.metric for other in table.looks)
     race = StepsTo(measured, look.metric, look.target, several)
@@ -129,7 +144,7 @@ def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence
     verdicts = bool(printed) or any(row.verdict for row in rows)
     return [
         *([] if only else [At()]),
-        *([Published(metric.short, _unit(printed))] if printed else []),
+        *([Published(metric.short, _unit(printed), share=metric.factor > 1)] if printed else []),
         metric,
         *([Difference(metric, table.baseline)] if table.baseline else []),
         *([Verdict(metric, table.margin, experiment.scale)] if verdicts else []),

@@ -66,11 +66,13 @@ def as_markdown(reports: Sequence[Report], ledger: Sequence[Report] = ()) -> Ite
     yield from (
         "## Every claim in a line",
         "",
-        "Estimate, 95 % interval and number of seeds. The interval is that of a claim by itself (of the least",
-        "favourable of several comparisons, widened for their number); beside it stands the one adjusted for the",
-        "experiment's other claims (Holm) where that alone leaves a claim undecided. A name leads to the table, with",
-        "set-up and deviations; every run behind it is beside it or below, as a folder or in a `records.zip`. The",
-        "evidence is at the end, with the command that trains the runs again.",
+        "Estimate, 95 % interval and number of seeds; points are percentage points, times a ratio. The interval is",
+        "that of a claim by itself (of the least favourable of several comparisons, widened for their number);",
+        "beside it stands the one adjusted for the experiment's other claims (Holm) where that alone leaves a claim",
+        "undecided. Of a law: measurement and formula where they are furthest apart, their difference with its 99 %",
+        "interval, and what the law allows. A name leads to the table, with set-up and deviations; every run behind it",
+        "is beside it or below, as a folder or in a `records.zip`. The evidence is at the end, with the command that",
+        "trains the runs again.",
         "",
     )
     for report in reports:

@@ -13,6 +13,8 @@ from normexp.errors import UserError
 from normexp.experiments.load import laws, read
 from normexp.report.commands import reproduce
 from normexp.report.commands.ledger import laws_page
+from normexp.report.ledger.judged import flags_of
+from normexp.report.ledger.law_words import law_words
 from normexp.report.ledger.laws import page, read_laws
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -21,7 +23,7 @@ HEAD = {"experiment": NAME, "scale": "paper", "command": f"normexp reproduce {NA
 
 
 def claim(compare: str, verdict: str, **facts: Any) -> dict[str, Any]:
-    furthest = {"where": "at step 8", "measured": 0.5, "predicted": 0.4}
+    furthest = {"where": "at layer 8", "measured": 0.5, "predicted": 0.4, "low": 0.06, "high": 0.14, "remainder": 0.05}
     about = {"source": "a paper", "place": "section 1", "remarks": [], "changed": [], "n": 4, "estimate": 0.5,
              "interval": None, "p": None}  # fmt: skip
     return {"text": f"{compare} {verdict}", "compare": compare, "verdict": verdict, "evidence": "why", "kind": "exact",
@@ -44,7 +46,7 @@ def written(folder: Path, *claims: dict[str, Any]) -> Path:
         ([claim("follows", "holds"), claim("leaves", "holds")], "holds"),
         ([claim("follows", "holds"), claim("leaves", "contradicted")], "in part"),
         ([claim("follows", "contradicted"), claim("leaves", "holds")], "in part"),
-        ([claim("follows", "contradicted")], "DOES NOT FOLLOW"),
+        ([claim("follows", "contradicted")], "does not follow"),
         ([claim("follows", "holds"), claim("follows", "contradicted", kind="own")], "holds"),
         ([claim("follows", "undecided")], "undecided"),
     ],
@@ -57,11 +59,39 @@ def test_a_law_holds_with_all_its_controls_or_in_part(tmp_path, claims, verdict)
 
 def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
     text = laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'), claim('leaves', 'holds'))}"])
-    for part in ("Weight decay", "a^2 - (1 + g", "measured 0.5, formula 0.4, furthest at step 8", "12 s",
+    for part in ("Weight decay", "a^2 - (1 + g", "12 s",
+                 "measured 0.500 at layer 8, formula 0.400: 0.100 apart [0.060, 0.140], 0.05 allowed",
                  "- follows: follows holds", "- control leaves the law: leaves holds",
                  "normexp reproduce law_decay_rate scale=paper"):  # fmt: skip
         assert part in text
     assert "1 of 1 laws measured at full scale in 0 minutes" in text
+
+
+LAWS = {  # what a law measured -> measured, formula, difference with its interval, allowed
+    "to a remainder": ((1.0867, 1, 0.0018, 0.1717, 0.0625), ("1.087", "1.000", "0.087 [0.002, 0.172]", "0.062")),
+    "without a remainder": (
+        (1.4642, 1.4727, -0.0102, -0.0068, 0),
+        ("1.4642", "1.4727", "-0.0085 [-0.0102, -0.0068]", ""),
+    ),
+    "a bound": ((0.8724, 0, 0.6531, 1.0918, 4.6052), ("0.87", "≤ 4.605", "0.87 [0.65, 1.09]", "")),
+    "an identity": ((0.59172, 0.59172, 1e-14, 1e-14, 3e-11, True), ("0.5917", "0.5917", "1e-14", "3e-11")),
+    "exploding": ((2.93e301, 0.118, "inf", "inf", 1e-10, True), ("2.93e+301", "0.118", "∞", "1e-10")),
+}
+
+
+@pytest.mark.parametrize(("law", "words"), LAWS.values(), ids=LAWS)
+def test_a_law_stands_with_its_difference_and_what_is_allowed(law, words):
+    said = law_words(dict(zip(("measured", "predicted", "low", "high", "remainder", "identity"), law, strict=False)))
+    assert (said.measured, said.formula, said.difference, said.allowed) == words
+
+
+def test_a_mean_beyond_what_the_law_allows_is_said_where_the_interval_saves_it():
+    beyond, within = (
+        {"measured": 1, "predicted": 0, "low": low, "high": 0.2, "remainder": 0.06} for low in (0.01, -0.1)
+    )
+    flags = [list(flags_of(claim("follows", "holds", law=law))) for law in (beyond, within)]
+    assert "by more than the law allows" in flags[0][0]
+    assert flags[1] == []
 
 
 def test_json_has_the_same(tmp_path):

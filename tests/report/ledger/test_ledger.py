@@ -17,6 +17,8 @@ from normexp.report.ledger.claims import as_json, as_markdown
 from normexp.report.ledger.judged import read_reports
 from normexp.report.tables.formats import _harmless, unguarded
 
+OPEN = "0.50, at least 0.25 (an interval without an end above)"
+
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
     usual = {
@@ -111,10 +113,10 @@ def test_a_search_knows_experiments_on_laws_by_the_whole_ledger(tmp_path: Path) 
 
 def test_a_scaled_verdict_says_so_and_a_claim_is_one_line(results: Path) -> None:
     text = lines(results)
-    assert "- **holds at this scale**: A scaled claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+    assert f"- **holds at this scale**: A scaled claim. {OPEN}, n=5 [page 1]" in text
     assert "**[first](first/cpu/table.md)**, scale cpu" in text
-    assert "- **contradicted**: A full scale claim. 0.5 [0.25, inf], n=5 [page 1]" in text
-    assert "- **undecided**: A own claim. 0.5 [0.25, inf], n=5 [page 1]" in text
+    assert f"- **contradicted**: A full scale claim. {OPEN}, n=5 [page 1]" in text
+    assert f"- **undecided**: A own claim. {OPEN}, n=5 [page 1]" in text
 
 
 def test_what_only_the_correction_leaves_undecided_shows_the_adjusted_interval(tmp_path: Path) -> None:
@@ -123,9 +125,9 @@ def test_what_only_the_correction_leaves_undecided_shows_the_adjusted_interval(t
     write(tmp_path, "first", "cpu", [*judged, claim("own", "holds", 0.001, **intervals)])
     found = [line for line in lines(tmp_path) if line.startswith("- **") and "own" in line]
     assert found == [
-        "- **undecided**: A own claim. 0.5 [0.25, 0.75], adjusted [-0.1, 1.1], n=5 [page 1]",
-        "- **undecided**: A own claim. 0.5 [0.25, 0.75], n=5 [page 1]",
-        "- **holds**: A own claim. 0.5 [0.25, 0.75], n=5 [page 1]",
+        "- **undecided**: A own claim. 0.50 [0.25, 0.75], adjusted [-0.10, 1.10], n=5 [page 1]",
+        "- **undecided**: A own claim. 0.50 [0.25, 0.75], n=5 [page 1]",
+        "- **holds**: A own claim. 0.50 [0.25, 0.75], n=5 [page 1]",
     ]
 
 
@@ -183,8 +185,11 @@ def test_speed_up_over_targets_is_among_the_details(tmp_path: Path) -> None:
     area = {"difference": 0.01, "low": -0.02, "high": 0.04, "p": 0.2}
     write(tmp_path, "one", "cpu", [claim("scaled", "holds", 0.01, targets=targets, area=area)])
     text = "\n".join(lines(tmp_path))
-    assert "speed-up by target (unadjusted 95 % intervals): 0.9: 2 [1, inf]; 0.95: ? [0.5, inf]" in text
-    assert "difference of the means over training: 0.01 [-0.02, 0.04], p=0.2" in text
+    assert (
+        "speed-up by target (unadjusted 95 % intervals): 0.9: 2.0 times, at least 1.0 (an interval "
+        "without an end above); 0.95: at least 0.5 times (no estimate: some runs never arrive)"
+    ) in text
+    assert "difference of the means over training: 0.010 [-0.020, 0.040], p=0.2" in text
 
 
 def test_json_has_the_same_counts(results: Path) -> None:

@@ -56,9 +56,7 @@ def _kind(config: Config) -> Kind:
     return tuple((key, str(value)) for key, value in config.changes.items() if not key.startswith(passed_by))
 
 
-def _checked(
-    worker: Worker, cell: Cell, elsewhere: bool, said: Callable[[Cell, str], str], probed: bool
-) -> list[str]:
+def _checked(worker: Worker, cell: Cell, elsewhere: bool, said: Callable[[Cell, str], str], probed: bool) -> list[str]:
     try:
         answer = worker.request({"verb": "check", "overrides": cell.overrides, "probed": probed})
     except Interrupted:

@@ -67,7 +67,9 @@ def _shifts(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list
 
 def _step(ax: Axes, lines: Sequence[Line]) -> float:
     """Return the smallest distance between two places of the lines, as a share of the panel's width."""
-    places = np.unique(joined([*(line.x for line in lines), *(np.array([x for x, _ in each.crosses]) for each in lines)]))
+    places = np.unique(
+        joined([*(line.x for line in lines), *(np.array([x for x, _ in each.crosses]) for each in lines)])
+    )
     across = (ax.transScale + ax.transLimits).transform(np.column_stack([places, np.ones(len(places))]))[:, 0]
     return float(np.diff(across).min(initial=math.inf))
 
@@ -200,7 +202,10 @@ def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> Non
         ax.vlines(
             line.x, line.low, line.high, color=line.style.color, linewidth=theme.lines, alpha=0.7, transform=moved
         )
-        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": line.style.marker or "o"}))
+        marker = line.style.marker or "o"
+        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": marker}))
+        hollow: dict[str, Any] = {"color": line.style.color, "markerfacecolor": "white", "zorder": 3}
+        ax.plot(line.x[line.median], line.mean[line.median], marker, transform=moved, **hollow)
         return
     shown = np.isfinite(line.low) & np.isfinite(line.high)
     if shown.any():

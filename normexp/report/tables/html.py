@@ -53,7 +53,9 @@ def _table(table: Table, caption: str, figures: Sequence[Drawn] = ()) -> list[st
 
 def _figure(figure: Drawn) -> str:
     source, title = quote(next(iter(figure.files))), html.text(figure.title)
-    further = f" {html.element('a', figure.beside[0], href=figure.beside[0])} {figure.beside[1]}." if figure.beside else ""
+    further = (
+        f" {html.element('a', figure.beside[0], href=figure.beside[0])} {figure.beside[1]}." if figure.beside else ""
+    )
     caption = html.element("figcaption", html.sentence(figure.caption) + further)
     return f'<figure><img src="{source}" alt="{title}" loading="lazy">{caption}</figure>'
 

@@ -229,7 +229,7 @@ def _triangles(ax: Axes, panel: Panel, line: Line, theme: Theme, shift: float) -
     """Mark at the panel's top where a line, its band or its bar is beyond it; not where the author set the top."""
     high = max(ax.get_ylim())
     beyond = line.beyond(high)
-    if panel.y or not beyond.any():
+    if panel.y or line.behind or not beyond.any():
         return
     places = np.flatnonzero(beyond)
     for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):

@@ -114,6 +114,9 @@ def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, seeds=[100])
     assert "one seed gives no interval" in table(experiment, fabricate)["sensitivity.md"]
     assert caption(chart(experiment, fabricate)).count("interval") == 1
+
+
+def test_where_there_is_no_mean_the_caption_names_none(fabricate: Fabric) -> None:
     diverged = caption(chart(choosing(fabricate, diverged=1.0, seeds=[100]), fabricate))
     assert diverged.count("One run each, so no interval.") == 1
     assert "mean" not in diverged
@@ -130,7 +133,7 @@ def test_points_are_moved_by_a_tenth_of_a_step_at_most_and_the_caption_says_so(f
     arms = {f"rate {i}": {"norm": "batch", "batch_size": i + 1} for i in range(8)}
     shown = chart(choosing(fabricate, arms=arms), fabricate)
     with settings(theme()):
-        (ax,) = draw(shown, theme()).axes
+        (ax,) = draw(shown, theme(width="2in")).axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 3]
     ends = np.array([line.get_transform().transform(line.get_xydata())[:, 0] for line in lines])
     step = np.diff(ax.transData.transform([(rate, 1.0) for rate in (0.01, 0.1)])[:, 0])[0]

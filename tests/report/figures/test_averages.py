@@ -108,7 +108,7 @@ def test_on_a_logarithmic_axis_a_line_is_the_geometric_mean_and_with_a_zero_the_
     runs = ({0: 1.0, 1: 0.0}, {0: 10.0, 1: 5.0}, {0: 1e5, 1: 1e5})
     assert line(*runs, log=frozenset("y")).mean.tolist() == [pytest.approx(100), 5.0]
     said = caption(chart(*runs, log=frozenset("y")))
-    assert said.startswith("Lines: geometric mean over 3 runs (median where a value is 0 or less); bands: from the ")
+    assert said.startswith("Lines: geometric mean (median where a value is 0 or less) over 3 runs; bands: from the ")
 
 
 def test_one_run_has_no_band() -> None:

@@ -9,7 +9,7 @@ so that a line never jumps between subsets of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -30,6 +30,7 @@ class Line:
 
     Args:
         x, mean, low, high: of every step; low and high are NaN where fewer than two runs are left, or without a band.
+        median: where the mean is a median, see `misleads`.
         crosses: (x, y) where a diverged run was last finite; y is NaN where it never was.
         runs: how many there are, diverged ones included.
         top: the largest value of the runs that did not diverge; NaN where every one did.
@@ -44,6 +45,7 @@ class Line:
     crosses: tuple[tuple[float, float], ...]
     runs: int
     top: float
+    median: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
     @property
     def behind(self) -> bool:
@@ -63,11 +65,12 @@ class Line:
 
 @dataclass(frozen=True)
 class MeanWithBand:
-    """Mean and interval of the finite values of one sample; NaN where there is none."""
+    """Mean and interval of the finite values of one sample; NaN where there is none. See `misleads` for `median`."""
 
     mean: float
     low: float
     high: float
+    median: bool = False
 
 
 @lru_cache(maxsize=16)
@@ -98,9 +101,10 @@ def _line(chart: Chart, panel: str, name: str, style: LineStyle, data: pd.DataFr
     possible = chart.panel_of(panel).possible
     rows = [summary(row[np.isfinite(row)], chart.band, log, possible) for row in kept.to_numpy(dtype=np.float64)]
     mean, low, high = (np.array([getattr(row, part) for row in rows]) for part in ("mean", "low", "high"))
+    median = np.array([row.median for row in rows], dtype=np.bool_)
     x = kept.index.to_numpy(dtype=np.float64)
     crosses, top = _ended(chart, data)
-    return Line(name, style, x, mean, low, high, crosses, table.shape[1], top)
+    return Line(name, style, x, mean, low, high, crosses, table.shape[1], top, median)
 
 
 def _ended(chart: Chart, data: pd.DataFrame) -> tuple[tuple[tuple[float, float], ...], float]:
@@ -141,21 +145,44 @@ def _last_finite(x: pd.Series[float], y: pd.Series[float]) -> tuple[float, float
 def summary(values: Numbers, band: Band, log: bool = False, possible: Range = UNBOUNDED) -> MeanWithBand:
     """Return mean and band of finite values. On a logarithmic axis sd is the range, ci that of the logarithms.
 
+    Where a t interval misleads it is the median, with the range.
+
     Args:
         possible: where the band ends at the latest, unless a value lies beyond.
     """
     if not len(values):
         return MeanWithBand(np.nan, np.nan, np.nan)
     found = _band(values, band, log)
+    if band == "ci" and not log and misleads(found, possible):
+        return MeanWithBand(float(np.median(values)), float(values.min()), float(values.max()), True)
     ends = min(possible[0], values.min()), max(possible[1], values.max())
     low, high = np.clip([found.low, found.high], *ends).tolist()
     return MeanWithBand(found.mean, low, high)
 
 
+def misleads(found: MeanWithBand, possible: Range) -> bool:
+    """Tell whether a t interval says little of the runs, whose values lie to one side or in clusters.
+
+    It does where it reaches beyond what is possible, or is wider than the mean of what is never negative.
+    """
+    beyond = found.low < possible[0] or found.high > possible[1]
+    return beyond or (possible[0] == 0 and found.high - found.low > abs(found.mean))
+
+
+def centre(values: Numbers, log: bool) -> float:
+    """Return the mean; on a logarithmic axis, where it would be near the largest value, the geometric one.
+
+    That is of positive values; where there are others, it is the median.
+    """
+    if not log:
+        return float(values.mean())
+    return float(np.exp(np.log(values).mean())) if values.min() > 0 else float(np.median(values))
+
+
 def _band(values: Numbers, band: Band, log: bool) -> MeanWithBand:
     if band == "ci":
         return _confidence(values, log)
-    mean = float(values.mean())
+    mean = centre(values, log)
     if len(values) < 2 or band == "none":
         return MeanWithBand(mean, np.nan, np.nan)
     if band == "range" or log:

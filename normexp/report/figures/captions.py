@@ -6,13 +6,18 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
+import pandas as pd
 
-from normexp.report.figures.averages import Line, lines_of
+from normexp.report.figures.averages import Line, MeanWithBand, lines_of, summary
 from normexp.report.figures.chart import WHOLE, Chart
 from normexp.report.figures.heat import goes_on
 from normexp.report.figures.lines import takes_turns
 from normexp.report.figures.scales import ceiling, short
 
+MEDIAN = (
+    "Hollow: median, with a bar from the lowest to the highest run, where the interval is wider than the mean itself "
+    "or leaves the possible values."
+)
 BANDS = {"sd": "± 1 standard deviation", "range": "from the lowest to the highest run", "ci": "95 % t interval"}
 
 
@@ -33,6 +38,8 @@ def _lines(chart: Chart) -> Iterator[str]:
     lines = [line for each in panels.values() for line in each]
     if chart.band != "none" and "run" in chart.data:
         yield _meaning(chart, lines)
+    if chart.mark == "interval" and any(line.median.any() for line in lines):
+        yield MEDIAN
     if any(line.crosses for line in lines):
         if chart.mark == "interval":
             shown = [panels[WHOLE]] if WHOLE in panels else panels.values()
@@ -83,17 +90,26 @@ def _meaning(chart: Chart, lines: Sequence[Line]) -> str:
         return "One run each, so no band." if chart.mark == "line" else "One run each, so no interval."
     runs = from_to(counts)
     if chart.mark == "interval" and chart.band != "ci":
-        return f"Mean over {runs} runs; bars: {BANDS[chart.band]}."
+        return f"{_mean('y' in chart.log)} over {runs} runs; bars: {BANDS[chart.band]}."
     if chart.mark == "interval":
         return f"{_mean('y' in chart.log)} over {runs} runs with its {BANDS['ci']}."
     logs = {chart.log_in("y", panel) for panel in chart.by_panel()}
+    mean = ", on a logarithmic axis ".join("geometric mean" if log else "mean" for log in sorted(logs))
+    if any(logs) and _reaches_0(chart):
+        mean += " (median where a value is 0 or less)"
     words = [BANDS["range" if log and chart.band == "sd" else chart.band] for log in sorted(logs)]
     banded = [line for line in lines if np.isfinite(line.low).any()]
     if not banded:
-        return f"Lines: mean over {runs} runs; no band, since nowhere two of a line are finite."
+        return f"Lines: {mean} over {runs} runs; no band, since nowhere two of a line are finite."
     if all(np.array_equal(line.low, line.high) for line in banded):
-        return f"Lines: mean over {runs} runs, which agree."
-    return f"Lines: mean over {runs} runs; bands: {', on a logarithmic axis '.join(words)}."
+        return f"Lines: {mean} over {runs} runs, which agree."
+    return f"Lines: {mean} over {runs} runs; bands: {', on a logarithmic axis '.join(words)}."
+
+
+def _reaches_0(chart: Chart) -> bool:
+    """Tell whether on a logarithmic axis there is a value of 0 or below."""
+    parts = (rows[chart.y] for panel, rows in chart.by_panel().items() if chart.log_in("y", panel))
+    return any(bool((values <= 0).any()) for values in parts)
 
 
 def from_to(counts: Sequence[int]) -> str:
@@ -146,6 +162,12 @@ def _has_zero_across(chart: Chart, lines: Sequence[Line]) -> bool:
     return any((min(given) if given else low) <= 0 for given in ends)
 
 
+def _centre(chart: Chart, values: pd.Series[float]) -> MeanWithBand:
+    """Return what stands for the runs of a row."""
+    known = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    return summary(known, chart.band, "x" in chart.log, chart.panel_of("").possible)
+
+
 def _rows(chart: Chart) -> Iterator[str]:
     if chart.mark == "bar":
         return
@@ -163,6 +185,8 @@ def _rows(chart: Chart) -> Iterator[str]:
         ended = "ended" in chart.data and bool(chart.data["ended"].any())
         over = "the runs that stayed finite" if ended else f"{runs} runs"
         yield f"{_mean('x' in chart.log)} over {over} with its {BANDS['ci']}; small dots: runs."
+        if any(_centre(chart, rows[chart.x]).median for _, rows in chart.data.groupby(keys, sort=False)):
+            yield MEDIAN
     if "ended" in chart.data and chart.data["ended"].any() and chart.mark == "point":
         yield "Crosses: runs that diverged."
     if "x" in chart.log and (values <= 0).any():

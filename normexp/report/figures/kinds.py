@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from normexp.evidence.curves import PROBE, Cell
 from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.scales import PAPER
 from normexp.experiments.figure_kinds import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
+from normexp.report.figures.averages import summary
 from normexp.report.figures.captions import from_to
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
@@ -29,6 +30,7 @@ from normexp.report.metrics import bad_end, factor, possible, title
 from normexp.report.tables.table import EMPTY
 
 ALL = "all"
+MEDIAN = "median"  # in a cell of a heat map
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
 
 
@@ -132,31 +134,42 @@ def heat(context: FigureContext[Heat]) -> Chart:
     spec = context.spec
     cells = list(context.runs)
     sizes = sorted(set(map(len, context.runs.values())))
-    what = f"Mean over {from_to(sizes)} runs." if sizes[-1] > 1 else ""
+    what = f"Mean over {from_to(sizes)} runs" if sizes[-1] > 1 else ""
     if spec.metrics:
         rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."
-        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=(what, scale))
+        said = (_averaged(what, rows), scale)
+        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=said)
     assert spec.metric is not None
     assert spec.axis is not None
     columns = {cell: context.label(str(dict(cell.point)[spec.axis])) for cell in cells}
     rows = [_entry(context, cell, spec.metric, context.name(cell, spec.axis), columns[cell]) for cell in cells]
     over = f" / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": context.words("x", context.axis(spec.axis)), "z": context.words("z", title(spec.metric) + over)}
-    return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=(what,))
+    said = (_averaged(what, rows),)
+    return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=said)
+
+
+def _averaged(what: str, rows: Sequence[Mapping[str, object]]) -> str:
+    """Return a sentence on what the numbers of a heat map are."""
+    others = any(MEDIAN in str(row["text"]) for row in rows)
+    why = f"; {MEDIAN}: where the mean's 95 % t interval is wider than it is or leaves the possible values"
+    return f"{what}{why * others}." if what else ""
 
 
 def _entry(context: FigureContext[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
     """Return one cell of the table: the mean over the finite values, and how many others there are."""
     values = context.values(cell, metric, context.spec.at, context.spec.relative_to)
+    over = context.spec.relative_to
     finite = [value for value in values.values() if math.isfinite(value)]
     lost = [seed for seed, value in values.items() if not math.isfinite(value)]
     diverged = sum(context.runs[cell][seed].diverged for seed in lost)
     if not finite:
         text = "diverged" if diverged else "∞" if math.inf in values.values() else EMPTY
         return {"x": column, "y": row, "value": math.nan, "text": text}
-    mean = float(np.mean(finite))
+    mean, _, _, median = astuple(summary(np.array(finite), "ci", possible=possible("" if over else metric)))
     text = f"{mean:.1f}" if is_share(metric) and not context.spec.relative_to else _digits(mean)
+    text += f"\n{MEDIAN}" * median
     if lost:
         count = f"{diverged} of {len(values)} diverged"
         text += f"\n{count if diverged == len(lost) else f'{len(finite)} of {len(values)} finite'}"

@@ -202,7 +202,10 @@ def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> Non
         ax.vlines(
             line.x, line.low, line.high, color=line.style.color, linewidth=theme.lines, alpha=0.7, transform=moved
         )
-        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": line.style.marker or "o"}))
+        marker = line.style.marker or "o"
+        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": marker}))
+        hollow: dict[str, Any] = {"color": line.style.color, "markerfacecolor": "white", "zorder": 3}
+        ax.plot(line.x[line.median], line.mean[line.median], marker, transform=moved, **hollow)
         return
     shown = np.isfinite(line.low) & np.isfinite(line.high)
     if shown.any():
@@ -226,7 +229,7 @@ def _triangles(ax: Axes, panel: Panel, line: Line, theme: Theme, shift: float) -
     """Mark at the panel's top where a line, its band or its bar is beyond it; not where the author set the top."""
     high = max(ax.get_ylim())
     beyond = line.beyond(high)
-    if panel.y or not beyond.any():
+    if panel.y or line.behind or not beyond.any():
         return
     places = np.flatnonzero(beyond)
     for group in np.split(places, np.flatnonzero(np.diff(places) > 1) + 1):

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pandas as pd
 
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.styles import IN_PANEL, LineStyle, are_split, distance
+from normexp.report.figures.styles import COLUMNS, IN_PANEL, LineStyle, are_split, distance
 
-ALIKE = 150.0  # of 765: colours nearer than that are in different panels, where another one has room
+ALIKE = 150.0  # of 765: lines of one dash whose colours are nearer are in different panels, where one has room
 
 
 def in_panels(chart: Chart) -> Chart:
@@ -27,6 +27,7 @@ def in_panels(chart: Chart) -> Chart:
         data=pd.concat([chart.data.assign(part=str(i)) for i in range(len(groups))], ignore_index=True),
         panel="part",
         panels={str(i): replace(whole, shown=frozenset(group)) for i, group in enumerate(groups)},
+        columns=COLUMNS,
         share_y="all",
     )
 
@@ -45,5 +46,6 @@ def _groups(lines: Sequence[tuple[str, LineStyle]]) -> list[list[str]]:
 
 
 def _nearest(style: LineStyle, others: Sequence[LineStyle]) -> float:
-    """Return how far the colour is from the nearest of others."""
-    return min((distance(style.color, other.color) for other in others), default=float("inf"))
+    """Return how far the colour is from the nearest of others that have the same dashes."""
+    alike = (distance(style.color, other.color) for other in others if other.dashes == style.dashes)
+    return min(alike, default=float("inf"))

@@ -33,6 +33,7 @@ UPRIGHT = 0.55  # of a text size: a letter of a head that stands upright
 SMALL = 0.7  # of the room of a letter: that of a letter of a row's name
 LETTERS = 112  # of a line, for a figure as many inches wide as its text has points
 NAME, SAMPLE = 60, 8  # letters of a line of a legend, at most, and of its sample of a line
+WIDE_LETTER = 0.52  # of the size of a text: the width of a letter
 LENGTH = 2.6  # of a sample of a line, in text sizes, at least
 SMALLER = 0.85  # a legend's text beside the figure's
 BESIDE = 0.34  # of the figure's width that names at the ends of lines may take
@@ -204,8 +205,9 @@ def _name(
 def _name_above(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> None:
     """Name the lines that a panel is about above it."""
     looks = {line.name: _sample_style(chart, line.name, chart.mark == "interval", theme) for line in lines if line.name}
-    handles = [Line2D([], [], label=name, **look) for name, look in looks.items()]
     length = max(_sample(look, theme) for look in looks.values())
+    letters = int(ax.get_position().width * theme.width * 72 / (SMALLER * theme.font * WIDE_LETTER) - 2 * length)
+    handles = [Line2D([], [], label=_wrapped(name, max(letters, SAMPLE)), **look) for name, look in looks.items()]
     ax.legend(handles=handles, handlelength=length, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
 
 

@@ -131,7 +131,8 @@ def _interval(ax: Axes, chart: Chart, known: Numbers, height: float, style: Line
     ends = np.array([centre.low, centre.high])
     if math.isfinite(ends[0]):
         ax.hlines(height, *ends, color=style.color, linewidth=1.2 * theme.lines)
-    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * theme.lines)
+    inside = "white" if centre.median else style.color
+    ax.plot(centre.mean, height, style.marker or "o", color=style.color, markersize=4.6 * theme.lines, mfc=inside)
     return ends
 
 

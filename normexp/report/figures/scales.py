@@ -80,7 +80,7 @@ def set_ends(
     axes, name = side.axes, side.axis_name
     low, high = limits or _around(side, values, margin, possible)
     if limits and narrow:
-        low, high = _narrowed(limits, _around(side, values, margin, possible))
+        low, high = _narrowed(limits, _around(side, np.clip(values, *limits), margin, possible))
     _call(axes, name, "lim", low, high)
     set_ticks(side, low, high, len(values) > 0 and bool((values == np.round(values)).all()), most)
 

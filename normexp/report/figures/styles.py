@@ -36,6 +36,7 @@ OTHERWISE = {
 SHADES = (0.0, 0.4, -0.3, 0.65, -0.5)  # towards black, or (negative) towards white
 CONTRAST = 3.0
 TOGETHER, IN_PANEL, MOST_SPLIT = 8, 4, 24  # lines of one panel; of each where they are more; of all panels together
+COLUMNS = 2  # of such panels, so wide that a scheme's name fits above one
 NEAR = 100.0  # of 765 from black to white: thin lines whose colours are nearer are taken for each other
 MAP, LIGHTEST = "plasma", 0.62  # of values in order; beyond it a line is too light on white
 

@@ -9,17 +9,26 @@ from normexp.report.html import element, folded, head, listing, row, sentence, t
 from normexp.report.ledger.judged import VERDICTS, shown_verdict
 from normexp.report.tables.table import Table
 
+FINDINGS = "Findings"
+
 
 def table(content: Table) -> str:
     """Return a table whose columns the page's script can sort."""
     sides = ["text" if content.holds_text(i) else "number" for i in range(len(content.heads))]
     heads, rows = map(head, content.heads, sides), (row(each, sides) for each in content.rows)
-    return _wide(element("caption", text(content.title)), heads, rows, f"Table: {content.title}")
+    caption = element("caption", element("span", text(content.title)))
+    return _wide(caption, heads, rows, f"Table: {content.title}")
+
+
+def findings(content: Table) -> str:
+    """Return what was found, which a reader wants first; nothing where nothing is said."""
+    found = content.notes.get(FINDINGS, [])
+    return element("div", element("h3", FINDINGS) + listing(found), class_="findings") if found else ""
 
 
 def notes(content: Table) -> str:
-    """Return the notes of a table below their headings; long ones are folded."""
-    found = [(heading or "Notes", each) for heading, each in content.notes.items() if each]
+    """Return the other notes of a table below their headings, folded."""
+    found = [(heading or "Notes", each) for heading, each in content.notes.items() if each and heading != FINDINGS]
     return "".join(folded(f"{heading} ({len(each)})", listing(each)) for heading, each in found)
 
 

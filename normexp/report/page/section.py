@@ -51,6 +51,7 @@ def section(rendered: Rendered, claims: Sequence[Mapping[str, Any]], numbers: It
     parts = [
         html.element("h2", html.text(experiment.title)),
         html.element("p", _about(experiment), class_="about"),
+        elements.findings(rendered.table),
         _claims(claims),
         elements.table(rendered.table),
         *(figure(each, claims, numbers) for each in rendered.figures),
@@ -79,7 +80,8 @@ def figure(drawn: Drawn, claims: Sequence[Mapping[str, Any]], numbers: Iterator[
     verdicts = " ".join(f"{claim['verdict']}: {claim['text']}." for claim in claims)
     picture = inline(svg, f"f{next(numbers)}", drawn.title or drawn.name, f"{drawn.caption} {verdicts}")
     caption = html.element("figcaption", html.sentence(drawn.caption))
-    return html.element("figure", html.element("div", picture, class_="picture") + caption)
+    shown = html.element("div", picture, class_="picture", tabindex=0, role="group", aria_label=f"Figure: {drawn.name}")
+    return html.element("figure", shown + caption)
 
 
 def viewer(

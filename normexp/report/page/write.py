@@ -37,4 +37,5 @@ def write_pages(contents: Sequence[Rendered], results: Path, everything: bool) -
 def title_of(titles: Sequence[str]) -> str:
     """Return the title of a page of experiments, of which one may be there at several scales."""
     found = list(dict.fromkeys(titles))
-    return ", ".join(found) if len(found) < 3 else f"{len(found)} experiments"
+    sections = f" at {len(titles)} scales in all" if len(titles) > len(found) else ""
+    return ", ".join(found) if len(found) < 3 else f"{len(found)} experiments{sections}"

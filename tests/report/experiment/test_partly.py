@@ -54,6 +54,16 @@ def test_a_table_says_first_how_much_is_trained_and_claims_wait(fabricate: Fabri
     assert "Ranking" not in summary
 
 
+def test_a_figure_says_below_its_title_how_much_of_it_is_trained(fabricate: Fabric) -> None:
+    """A lone line in the limits of a finished figure looked like the result."""
+    experiment = partly(fabricate, ("Plain", 2))
+    spec = {"kind": "curves", "metric": "test/accuracy", "limits": {"cpu": [0.0, 1.0]}}
+    figure = experiment.figure(**spec)
+    assert figure.get_suptitle().endswith("\nnot all trained yet: 5 of 6 runs")
+    assert figure.axes[0].get_ylim()[1] < 70
+    assert "not all" not in experiment.figure(**spec, arms=["With BN"]).get_suptitle()
+
+
 def test_the_ledger_counts_what_waits_as_no_verdict(fabricate: Fabric) -> None:
     experiment = partly(fabricate, ("Plain", 2)).experiment
     render(experiment, fabricate.root)

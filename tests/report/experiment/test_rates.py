@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 from drawn import assert_clean, learning, made
 from fabricated import Fabric
@@ -20,7 +21,9 @@ from normexp.report.experiment.choices import fell_behind
 from normexp.report.experiment.rates import choice_chart, sensitivity_text
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.captions import caption
+from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import settings, theme
+from normexp.report.figures.multiples import in_panels
 from normexp.report.figures.picture import draw
 from normexp.report.figures.scales import short
 from normexp.report.frames.measured import read_measured
@@ -110,7 +113,42 @@ def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabri
 def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, seeds=[100])
     assert "one seed gives no interval" in table(experiment, fabricate)["sensitivity.md"]
-    assert "One run each, so no interval." in caption(chart(experiment, fabricate))
+    assert caption(chart(experiment, fabricate)).count("interval") == 1
+
+
+def test_where_there_is_no_mean_the_caption_names_none(fabricate: Fabric) -> None:
+    diverged = caption(chart(choosing(fabricate, diverged=1.0, seeds=[100]), fabricate))
+    assert diverged.count("One run each, so no interval.") == 1
+    assert "mean" not in diverged
+
+
+def test_the_caption_links_to_the_table_where_that_lies_beside_the_figure(fabricate: Fabric) -> None:
+    shown = drawn("selection", chart(choosing(fabricate), fabricate), theme(), ["png"])
+    assert "sensitivity" not in shown.caption  # report.html has no such file
+    table = "[sensitivity.md](sensitivity.md) compares the arms at one common rate and each at its best."
+    assert shown.markdown().endswith(f" {table}\n")
+
+
+def test_points_are_moved_by_a_tenth_of_a_step_at_most_and_the_caption_says_so(fabricate: Fabric) -> None:
+    arms = {f"rate {i}": {"norm": "batch", "batch_size": i + 1} for i in range(8)}
+    shown = chart(choosing(fabricate, arms=arms), fabricate)
+    with settings(theme()):
+        (ax,) = draw(shown, theme(width="2in")).axes
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 3]
+    ends = np.array([line.get_transform().transform(line.get_xydata())[:, 0] for line in lines])
+    step = np.diff(ax.transData.transform([(rate, 1.0) for rate in (0.01, 0.1)])[:, 0])[0]
+    assert len(lines) == 8
+    assert 0.15 * step < np.ptp(ends[:, 0]) < 0.2001 * step
+    assert "by a tenth of a step at most" in caption(shown)
+
+
+def test_of_nine_arms_every_panel_names_a_few_and_shows_all(fabricate: Fabric) -> None:
+    arms = {f"rate {i}": {"norm": "batch", "batch_size": i + 1} for i in range(9)}
+    shown = in_panels(chart(choosing(fabricate, arms=arms), fabricate))
+    panels = [lines_of(shown, panel) for panel in shown.by_panel()]
+    assert [len(lines) for lines in panels] == [9, 9, 9]
+    assert sorted(line.name for lines in panels for line in lines if not line.behind) == sorted(shown.styles)
+    assert "in grey those that another panel names" in caption(shown)
 
 
 def test_of_seeds_in_batches_the_interval_allows_for_all_looks(fabricate: Fabric) -> None:

@@ -80,10 +80,35 @@ def test_bands_of_shares_end_at_0_and_100_percent() -> None:
 def test_bands_of_losses_end_at_0() -> None:
     """Three losses with mean 1.05 and a deviation of 1.6; an interval by t would go on to -3."""
     values = np.array([0.1, 0.15, 2.9])
-    assert summary(values, "ci", possible=possible("test/loss")).low == 0
     assert summary(values, "sd", possible=possible("loss")).low == 0
     assert summary(values, "ci", possible=possible("log_gradient_norm")).low < 0
     assert summary(np.array([-1.0, 1.0, 0.0]), "sd", possible=possible("loss")).low == -1  # no value is cut off
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "median"),
+    [
+        ("test/loss", [2.0, 2.1, 39.0], 2.1),  # wider than its mean
+        ("test/accuracy", [10.0, 86.0, 87.0, 87.0], 86.5),  # beyond 100 %
+        ("test/loss", [2.0, 2.1, 2.2], None),
+        ("log_gradient_norm", [-1.0, 0.1, 1.0], None),  # around 0 every interval is wider than its mean
+    ],
+)
+def test_where_a_t_interval_misleads_the_median_and_the_range_are_shown(
+    metric: str, values: list[float], median: float | None
+) -> None:
+    found = summary(np.array(values), "ci", possible=possible(metric))
+    assert found.median == (median is not None)
+    assert found.mean == pytest.approx(np.mean(values) if median is None else median)
+    if median is not None:
+        assert (found.low, found.high) == (min(values), max(values))
+
+
+def test_on_a_logarithmic_axis_a_line_is_the_geometric_mean_and_with_a_zero_the_median() -> None:
+    runs = ({0: 1.0, 1: 0.0}, {0: 10.0, 1: 5.0}, {0: 1e5, 1: 1e5})
+    assert line(*runs, log=frozenset("y")).mean.tolist() == [pytest.approx(100), 5.0]
+    said = caption(chart(*runs, log=frozenset("y")))
+    assert said.startswith("Lines: geometric mean (median where a value is 0 or less) over 3 runs; bands: from the ")
 
 
 def test_one_run_has_no_band() -> None:

@@ -166,7 +166,7 @@ def test_heat_calls_nothing_diverged_that_only_has_no_finite_value(fabricate: Fa
     experiment = made(fabricate, grid={"seed": [0, 1], "batch_size": [*values]})
     experiment.run(lambda arm, point, _: [{"step": 0, metric: values[point["batch_size"]][point["seed"]]}])
     shown = experiment.chart(kind="heat", metric=metric, axis="batch_size", arms=["Plain"]).data
-    assert shown["text"].tolist() == [none, "2.00\n1 of 2 finite", "3.00"]
+    assert shown["text"].tolist() == [none, "2.00\n1 of 2 finite", "3.00\nmedian"]
 
 
 def test_the_caption_of_a_heat_map_says_how_many_runs_its_cells_have(fabricate: Fabric) -> None:
@@ -180,4 +180,6 @@ def test_the_caption_of_a_heat_map_says_how_many_runs_its_cells_have(fabricate: 
 
 def test_the_caption_of_a_heat_map_of_metrics_says_that_it_shows_means(two: Made) -> None:
     text = two.caption(kind="heat", metrics=["test/accuracy", "test/loss"], caption="Two things.", **HERE)
-    assert text.startswith("Two things. Mean over 3 runs. Each column has its own scale")
+    assert text.startswith(
+        "Two things. Mean over 3 runs; median: where the mean's 95 % t interval is wider than it is "
+    )

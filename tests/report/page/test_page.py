@@ -22,11 +22,13 @@ from normexp.report.figures.experiments import told_apart
 from normexp.report.figures.styles import LineStyle
 from normexp.report.html import sentence, text
 from normexp.report.page.curves import MOST_POINTS, MOST_SERIES, as_script, viewer_data
+from normexp.report.page.elements import findings, notes
 from normexp.report.page.page import _list
 from normexp.report.page.runs import _first, write_runs_page
 from normexp.report.page.section import Section
 from normexp.report.page.svg import inline
 from normexp.report.page.write import title_of
+from normexp.report.tables.table import Table
 
 VOID = ("meta", "input", "br", "hr", "img", "link")
 TINY = ["model=mlp", "model.widths=[6]", "steps=4", "eval_every=2", "batch_size=16", "dataset.subset=64", "threads=1"]
@@ -260,6 +262,7 @@ def test_an_experiment_at_two_scales_is_in_the_title_once():
     assert title_of(["Digits", "Digits"]) == "Digits"
     assert title_of(["Digits", "MNIST", "Digits"]) == "Digits, MNIST"
     assert title_of(["Digits", "MNIST", "CIFAR-10"]) == "3 experiments"
+    assert title_of(["Digits", "MNIST", "CIFAR-10", "Digits"]) == "3 experiments at 4 scales in all"
 
 
 def test_page_of_an_empty_or_foreign_folder_is_one_line(cli, tmp_path, monkeypatch):
@@ -339,3 +342,11 @@ def test_a_long_note_or_caption_is_whole():
     long = "word " * 600 + "`a command` end"
     for shown in (text(long), sentence(long)):
         assert shown.replace("<code>", "").replace("</code>", "").replace("`", "").endswith("word a command end")
+
+
+def test_what_was_found_is_open_and_not_among_the_folded_notes():
+    table = Table("T", ["a"], [["1"]], notes={"Runs": ["Five."], "Findings": ["It holds."]})
+    assert findings(table) == '<div class="findings"><h3>Findings</h3><ul><li>It holds.</li></ul></div>'
+    assert "It holds" not in notes(table)
+    assert "Five" in notes(table)
+    assert findings(Table("T", ["a"], [["1"]])) == ""

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pandas as pd
 
 from normexp.report.figures.chart import Chart
-from normexp.report.figures.styles import COLUMNS, IN_PANEL, LineStyle, are_split, distance
+from normexp.report.figures.styles import COLUMNS, IN_PANEL, LineStyle, are_split, dark_to_light, distance
 
 ALIKE = 150.0  # of 765: lines of one dash whose colours are nearer are in different panels, where one has room
 
@@ -20,6 +20,8 @@ def in_panels(chart: Chart) -> Chart:
     panels = list(chart.by_panel())
     if chart.mark not in ("line", "interval") or chart.has_rows or len(panels) > 1 or not are_split(len(names)):
         return chart
+    if [chart.styles[name].color for name in names] == [style.color for style in dark_to_light(len(names))]:
+        return chart  # values in order, which their colours tell
     groups = _groups([(name, chart.styles[name]) for name in names])
     whole = chart.panel_of(panels[0])
     return replace(

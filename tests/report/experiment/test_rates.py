@@ -143,7 +143,7 @@ def test_points_are_moved_by_a_tenth_of_a_step_at_most_and_the_caption_says_so(f
 
 
 def test_of_nine_arms_every_panel_names_a_few_and_shows_all(fabricate: Fabric) -> None:
-    arms = {f"rate {i}": {"norm": "batch", "batch_size": i + 1} for i in range(9)}
+    arms = {name: {"norm": "batch", "batch_size": i + 1} for i, name in enumerate("abcdefghi")}
     shown = in_panels(chart(choosing(fabricate, arms=arms), fabricate))
     panels = [lines_of(shown, panel) for panel in shown.by_panel()]
     assert [len(lines) for lines in panels] == [9, 9, 9]

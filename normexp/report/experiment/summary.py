@@ -80,7 +80,7 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
         known.sort(key=partial(_rank, column, cost_sign(look.metric)))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
         named = [f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST]]
-        named += [f"behind them {amount(len(known) - BEST, 'arm')} more"] if len(known) > BEST else []
+        named += [f"{amount(len(known) - BEST, 'more arm')} behind them"] if len(known) > BEST else []
         yield f"- {f'{where}: ' if where else ''}{'; '.join(named)}"
 
 

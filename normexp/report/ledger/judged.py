@@ -141,7 +141,7 @@ def flags_of(claim: Judged) -> Iterator[str]:
     """Yield what a reader has to know at one glance; which commits and processors is among the details."""
     if claim["changed"]:
         yield "Changed after the runs"
-    if claim["verdict"] == HOLDS and claim.get("compare") == "follows" and is_beyond(claim["law"]):
+    if claim["verdict"] == HOLDS and claim.get("compare") == "follows" and is_beyond(claim.get("law")):
         yield BEYOND[0].upper() + BEYOND[1:]
     for remark in claim["remarks"]:
         if remark.startswith(("ceiling", "from different", "grid", "ties")):

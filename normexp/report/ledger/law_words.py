@@ -63,7 +63,9 @@ def is_bound(law: Mapping[str, Any]) -> bool:
     return not law.get("identity") and float(law["predicted"]) == 0 < float(law["remainder"])
 
 
-def is_beyond(law: Mapping[str, Any]) -> bool:
+def is_beyond(law: Mapping[str, Any] | None) -> bool:
     """Tell whether measured minus predicted has a mean that the law does not allow and an interval without 0."""
+    if law is None:
+        return False
     low, high = float(law["low"]), float(law["high"])
     return not law.get("identity") and not low <= 0 <= high and abs(low + high) / 2 > float(law["remainder"])

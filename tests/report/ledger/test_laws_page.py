@@ -60,7 +60,7 @@ def test_a_law_holds_with_all_its_controls_or_in_part(tmp_path, claims, verdict)
 def test_page_has_law_formula_predicted_measured_verdict_and_seconds(tmp_path):
     text = laws_page([NAME, f"results_dir={written(tmp_path, claim('follows', 'holds'), claim('leaves', 'holds'))}"])
     for part in ("Weight decay", "a^2 - (1 + g", "12 s",
-                 "measured 0.500 at layer 8, formula 0.400: 0.100 apart [0.060, 0.140], 0.05 allowed",
+                 "measured 0.500 at layer 8, formula 0.400: 0.100 [0.060, 0.140] apart, 0.05 allowed",
                  "- follows: follows holds", "- control leaves the law: leaves holds",
                  "normexp reproduce law_decay_rate scale=paper"):  # fmt: skip
         assert part in text

@@ -186,7 +186,7 @@ def test_speed_up_over_targets_is_among_the_details(tmp_path: Path) -> None:
     write(tmp_path, "one", "cpu", [claim("scaled", "holds", 0.01, targets=targets, area=area)])
     text = "\n".join(lines(tmp_path))
     assert (
-        "speed-up by target (unadjusted 95 % intervals): 0.9: 2.0 times, at least 1.0 (an interval "
+        "speed-up by target (unadjusted 95 % intervals): 0.9: 2.00 times, at least 1.00 (an interval "
         "without an end above); 0.95: at least 0.5 times (no estimate: some runs never arrive)"
     ) in text
     assert "difference of the means over training: 0.010 [-0.020, 0.040], p=0.2" in text

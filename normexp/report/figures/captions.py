@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from normexp.report.figures.averages import Line, MeanWithBand, lines_of, summary
-from normexp.report.figures.chart import WHOLE, Chart, Numbers
+from normexp.report.figures.chart import WHOLE, Chart
 from normexp.report.figures.heat import goes_on
 from normexp.report.figures.lines import takes_turns
 from normexp.report.figures.scales import ceiling, short
@@ -164,7 +164,7 @@ def _has_zero_across(chart: Chart, lines: Sequence[Line]) -> bool:
 
 def _centre(chart: Chart, values: pd.Series[float]) -> MeanWithBand:
     """Return what stands for the runs of a row."""
-    known: Numbers = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    known = np.asarray(values[np.isfinite(values)], dtype=np.float64)
     return summary(known, chart.band, "x" in chart.log, chart.panel_of("").possible)
 
 

@@ -137,7 +137,7 @@ def heat(context: FigureContext[Heat]) -> Chart:
     if spec.metrics:
         rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."
-        said = {"by_column": True, "sentences": (_averaged(what, rows), scale)}
+        said: dict[str, Any] = {"by_column": True, "sentences": (_averaged(what, rows), scale)}
         return context.chart(pd.DataFrame(rows), mark="heat", z="value", **said)
     assert spec.metric is not None
     assert spec.axis is not None

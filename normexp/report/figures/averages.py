@@ -199,4 +199,5 @@ def _confidence(values: Numbers, log: bool) -> MeanWithBand:
     interval = t_interval(sample.tolist())
     ends = (interval.low, interval.high) if interval else (np.nan, np.nan)
     numbers = [float(np.exp(min(each, LARGEST_LOG))) if log else float(each) for each in (sample.mean(), *ends)]
-    return MeanWithBand(*numbers)
+    mean, low, high = numbers
+    return MeanWithBand(mean, low, high)

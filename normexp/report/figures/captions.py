@@ -164,7 +164,7 @@ def _has_zero_across(chart: Chart, lines: Sequence[Line]) -> bool:
 
 def _centre(chart: Chart, values: pd.Series[float]) -> MeanWithBand:
     """Return what stands for the runs of a row."""
-    known = values[np.isfinite(values)].to_numpy(dtype=np.float64)
+    known = np.asarray(values[np.isfinite(values)], dtype=np.float64)
     return summary(known, chart.band, "x" in chart.log, chart.panel_of("").possible)
 
 

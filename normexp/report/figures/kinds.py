@@ -138,16 +138,16 @@ def heat(context: FigureContext[Heat]) -> Chart:
     if spec.metrics:
         rows = [_entry(context, c, m, context.name(c), context.words(m, title(m))) for c in cells for m in spec.metrics]
         scale = "Each column has its own scale, dark is low."
-        said = (_averaged(what, rows), scale)
-        return context.chart(pd.DataFrame(rows), mark="heat", z="value", by_column=True, sentences=said)
+        said: dict[str, Any] = {"by_column": True, "sentences": (_averaged(what, rows), scale)}
+        return context.chart(pd.DataFrame(rows), mark="heat", z="value", **said)
     assert spec.metric is not None
     assert spec.axis is not None
     columns = {cell: context.label(str(dict(cell.point)[spec.axis])) for cell in cells}
     rows = [_entry(context, cell, spec.metric, context.name(cell, spec.axis), columns[cell]) for cell in cells]
     over = f" / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": context.words("x", context.axis(spec.axis)), "z": context.words("z", title(spec.metric) + over)}
-    said = (_averaged(what, rows),)
-    return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=said)
+    averaged = (_averaged(what, rows),)
+    return context.chart(pd.DataFrame(rows), mark="heat", z="value", labels=labels, sentences=averaged)
 
 
 def _averaged(what: str, rows: Sequence[Mapping[str, object]]) -> str:

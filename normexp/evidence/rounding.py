@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 CONSTANT = 1e-6  # a deviation, or an interval, that is less than this share of the value is none
-MOST_DIGITS = 7  # of a mean: a deviation far below it says nothing about the digits between
+MOST_DIGITS = 8  # two of a deviation that is just no constant's; one far below says nothing about the digits between
 SMALL, LARGE = 1e-3, 1e6  # outside, a power of ten is taken out
 
 

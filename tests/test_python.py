@@ -278,7 +278,7 @@ def test_the_tables_have_the_columns_that_the_document_names() -> None:
 
 
 def test_claims_are_a_frame() -> None:
-    claims = normexp.load(TOP / "results" / "ioffe2015_table" / "cpu").claims  # at desk it is trained in part
+    claims = normexp.load(TOP / "results" / "ioffe2015_table" / "cpu").claims
     assert set(claims["experiment"]) == {"ioffe2015_table"}
     assert set(claims["verdict"]) <= {"holds", "contradicted", "undecided", "not judged"}
 

@@ -15,7 +15,6 @@ SETTINGS: Mapping[str, Sequence[str]] = {
         "(batches of 50)",
     ),
     "docs/reproduce.md": (
-        "10,000 CIFAR-10 images",
         "like it after 40,000;",
         "a schedule designed for 200 epochs",
         "the 99 % interval of measured minus predicted",

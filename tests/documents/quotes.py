@@ -449,8 +449,8 @@ QUOTES = (
     Quote("ioffe2015_table", "{:.0f} times fewer steps for BN-x5, not 14", lambda: speed_ups()[4:5]),
     Quote(
         "ioffe2015_table",
-        "BN-Baseline takes {:.1f} times fewer steps than Inception, the paper's {:.1f}; BN-x5 and BN-x30 take {:.1f} and "
-        "{:.1f} times fewer, theirs {:.1f} and {:.1f}.",
+        "BN-Baseline takes {:.1f} times fewer steps than Inception, the paper's {:.1f}; BN-x5 and BN-x30 take {:.1f} "
+        "and {:.1f} times fewer, theirs {:.1f} and {:.1f}.",
         fewer_steps,
     ),
     Quote(

@@ -47,7 +47,7 @@ class Region:
 
     def in_words(self, unit: str) -> str:
         """Return where the number is to lie: as it is written, or in percent where people read fractions so."""
-        if not unit.startswith("%"):
+        if not unit.startswith("%") or "%" in self.centre:
             return self.centre or self.text
         if self.centre:
             return _percent(float(self.centre))

@@ -47,7 +47,7 @@ class Estimated:
             return _united(self._alone(value), self.unit)
         (own, *ends), power = self._texts(value, low, high)
         if self._is_open(low, high):
-            said = self._ends(low, high, *(end + power for end in ends), f"{confidence}:" if confidence else "")
+            said = self._ends(low, high, ends[0] + power, ends[1] + power, f"{confidence}:" if confidence else "")
             return f"{_united(own + power, self.unit)}, {said}"
         if not power:
             own = _united(own, self.unit)
@@ -63,7 +63,7 @@ class Estimated:
             return ""
         ends, power = self._texts(low, high)
         open_ended = self._is_open(low, high)
-        said = self._ends(low, high, *(end + power for end in ends)) if open_ended else bracketed(*ends) + power
+        said = self._ends(low, high, ends[0] + power, ends[1] + power) if open_ended else bracketed(*ends) + power
         return f"adjusted{f' {confidence}' if confidence else ''}{':' if open_ended else ''} {said}"
 
     def _factor(self) -> float:
@@ -109,7 +109,7 @@ class Estimated:
     def _without_estimate(self, confidence: str) -> str:
         _, low, high = self._numbers()
         texts, power = self._texts(low, high)
-        said = self._ends(low, high, *(text + power for text in texts))
+        said = self._ends(low, high, texts[0] + power, texts[1] + power)
         if said == ENDLESS:
             return f"nothing is known ({self._why()})"
         return f"{f'{confidence}: ' if confidence else ''}{_united(said, self.unit)} (no estimate: {self._why()})"
@@ -120,7 +120,7 @@ class Estimated:
         if low == high:
             return f"{'more' if value > 0 else 'less'} than any number ({self._why()})"
         texts, power = self._texts(low, high)
-        said = self._ends(low, high, *(text + power for text in texts), f"{confidence}:" if confidence else "")
+        said = self._ends(low, high, texts[0] + power, texts[1] + power, f"{confidence}:" if confidence else "")
         return f"no finite estimate ({self._why()}), {said}"
 
     def _why(self) -> str:

@@ -241,9 +241,9 @@ def _over_targets(claim: Judged) -> Iterator[str]:
         yield f"difference of the means over training: {said}, p={float(area['p']):.2g}"
 
 
-def _without_confidence(estimate: Any, ends: Mapping[str, Any], *unit: str) -> str:
+def _without_confidence(estimate: Any, ends: Mapping[str, Any], unit: str, compare: str = "") -> str:
     """Write an estimate of which the line has said how sure its interval is."""
-    return Estimated(_number(estimate), _ends([ends["low"], ends["high"]]), *unit).in_words("", "")
+    return Estimated(_number(estimate), _ends([ends["low"], ends["high"]]), unit, compare).in_words("", "")
 
 
 def _target(value: float, share: bool) -> str:

@@ -61,9 +61,9 @@ def law_words(law: Mapping[str, Any], unit: str = "") -> LawWords:
     where, allowed = str(law.get("where", "")), f"{remainder:.2g}{of_difference}" if remainder else ""
     if is_bound(law):
         texts, power = like_interval(measured, low, high)
-        shown = f"{texts[0]} {bracketed(*texts[1:])}"
-        shown = f"({shown}){power}" if power else shown
-        return LawWords(f"{shown}{of_value}", "a bound", NO_DIFFERENCE, f"≤ {remainder:.4g}{of_value}", where, True)
+        found = f"{texts[0]} {bracketed(*texts[1:])}"
+        found = f"({found}){power}" if power else found
+        return LawWords(f"{found}{of_value}", "a bound", NO_DIFFERENCE, f"≤ {remainder:.4g}{of_value}", where, True)
     if law.get("identity") or not math.isfinite(high - low):
         shown = _of_one_run(measured, predicted, low)
     else:

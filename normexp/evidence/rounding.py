@@ -61,7 +61,7 @@ def like_interval(*values: float, like: Sequence[float] = (), limits: Sequence[f
 
     Args:
         like: numbers whose digits are taken instead; again the last two are ends.
-        limits: no number is rounded onto one, or past it.
+        limits: no end is rounded onto one, or past it.
 
     Returns: the texts, and the power of ten that is to stand behind each of them or behind all; empty where it is 1.
     """
@@ -69,7 +69,7 @@ def like_interval(*values: float, like: Sequence[float] = (), limits: Sequence[f
     largest, uncertainty = _largest(given), _uncertainty(given)
     for more in range(MOST_DIGITS):
         *texts, power = _to_the_same_digit(values, uncertainty / 10**more, largest=largest)
-        if all(_keeps_side(value, text + power, limits) for value, text in zip(values, texts, strict=True)):
+        if all(_keeps_side(value, text + power, limits) for value, text in zip(values[-2:], texts[-2:], strict=True)):
             break
     return texts, power
 
@@ -81,7 +81,8 @@ def like_ratios(*values: float, like: Sequence[float] = (), limits: Sequence[flo
     the arguments, are as `like_interval` has them.
     """
     digit = _second_digit(_uncertainty(like or values))
-    return [_ratio_to(digit, value, limits) for value in values]
+    ends = len(values) - 2
+    return [_ratio_to(digit, value, limits if index >= ends else ()) for index, value in enumerate(values)]
 
 
 def _ratio_to(digit: int, value: float, limits: Sequence[float]) -> str:

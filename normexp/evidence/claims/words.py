@@ -22,7 +22,7 @@ class Estimated:
         estimate: NaN where there is none.
         unit: as `unit_of` has it; of shares the numbers are fractions, and are shown in percent.
         compare: the estimand, which tells why an estimate is missing.
-        limits: of the claim, which no number is rounded onto.
+        limits: of the claim, which no end is rounded onto.
     """
 
     estimate: float
@@ -118,7 +118,8 @@ class Estimated:
         """Say of an infinite estimate what its interval tells: where that is infinite, too, all of it."""
         value, low, high = self._numbers()
         if low == high:
-            return f"{'more' if value > 0 else 'less'} than any number ({self._why()})"
+            same = f", {confidence}: the same" if confidence else ""
+            return f"{'more' if value > 0 else 'less'} than any number{same} ({self._why()})"
         texts, power = self._texts(low, high)
         said = self._ends(low, high, texts[0] + power, texts[1] + power, f"{confidence}:" if confidence else "")
         return f"no finite estimate ({self._why()}), {said}"

@@ -29,8 +29,8 @@ every run. A *control* is a set of runs that violate an assumption of the law, a
 *control leaves the law* if its interval lies outside somewhere, and a *control follows* if it does nowhere. The rows
 have the point at which measurement and formula differ most in units of what is allowed (*where*): means over the
 seeds, their difference with its interval, and the allowed remainder, to as many digits as the interval bears. A
-formula `≤ 4.6` is a bound: the size of what is measured is not above it. Of an identity the difference is that of the
-run furthest off, and what is allowed is its rounding.
+law that is a bound predicts no number: the size of what is measured, here with its interval, is not to be above what is
+allowed. Of an identity all numbers are those of the run furthest off, and what is allowed is its rounding.
 
 All of them were measured again in November 2026, at dc199b0c and on another processor than most records of then.
 Every verdict was the same but one, which stood at the edge: that, with batch normalization, less of a layer's

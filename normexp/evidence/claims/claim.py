@@ -82,6 +82,12 @@ class Claim(Strict):
             filled["better"] = better_direction(data["metric"])  # of a range it says nothing
         return filled
 
+    @property
+    def limits(self) -> list[float]:
+        """The finite ends of the region in which its number is said to lie; none without a region."""
+        region = getattr(self, "region", None)
+        return [end for end in (region.low, region.high) if math.isfinite(end)] if region else []
+
     def places(self) -> list[Place]:
         """Return the arms whose runs it looks at."""
         return [self.of]

@@ -17,9 +17,9 @@ from normexp.evidence.stats import Interval, one_sample, paired, paired_differen
 from normexp.evidence.stats.speed_up import exponential, logarithm
 
 
-def value(claim: Value, curves: Curves) -> TestResult:
-    """Is the arm shown to lie in the region, at every point?"""
-    wanted = claim.region.centre or claim.region.text
+def value(claim: Value, curves: Curves, unit: str = "") -> TestResult:
+    """Is the arm shown to lie in the region, at every point? The unit is that of the metric."""
+    wanted = claim.region.in_words(unit)
     results = []
     for point, sample in values_by_point(claim, curves).items():
         what = f"{claim.metric} ({claim.at}) of {claim.of}{at_point(point)}, to be {wanted}"

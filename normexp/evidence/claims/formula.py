@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -19,10 +19,10 @@ from normexp.evidence.claims.estimands import Follows
 from normexp.evidence.claims.fields import at_point
 from normexp.evidence.claims.reading import Runs, runs_by_point
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, UNDECIDED, TestResult
-from normexp.evidence.claims.units import UNNAMED
+from normexp.evidence.claims.units import PERCENT, POINTS, UNNAMED
 from normexp.evidence.curves import Curve, Curves
 from normexp.evidence.reading import MissingRuns, value_at
-from normexp.evidence.rounding import like_interval
+from normexp.evidence.rounding import like_interval, number
 from normexp.evidence.stats import Interval, t_interval
 
 STEP = UNNAMED.step
@@ -36,8 +36,8 @@ class Comparison:
 
     Args:
         where: the point of the grid, and the step.
-        measured, predicted: means over the seeds.
-        low, high: ends of the interval of measured minus predicted.
+        measured, predicted: means over the seeds; of an identity those of the run furthest off.
+        low, high: ends of the interval of measured minus predicted, of that run both the difference.
         remainder: by how much the law itself may be off there.
         n: number of seeds.
     """
@@ -85,7 +85,7 @@ def _ratio(distance: float, allowed: float) -> float:
     return distance / allowed if allowed else math.inf if distance else 0.0
 
 
-def follows(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
+def follows(claim: Follows, curves: Curves, step: str = STEP, unit: str = "") -> TestResult:
     """Does the measurement follow the formula at every place?
 
     Contradicted where one interval misses the remainder; holds where none does and each is narrow enough to say so
@@ -93,6 +93,7 @@ def follows(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
 
     Args:
         step: what a step of the curves is called.
+        unit: of the metric; `%` of shares, which are fractions.
     """
     places = comparisons(claim, curves, step)
     settled = UNDECIDED if any(map(_unknown, places)) else HOLDS
@@ -100,13 +101,13 @@ def follows(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
         settled = UNDECIDED if any(place.blurred(claim.resolution) for place in places) else HOLDS
     if any(place.departs for place in places):
         settled = CONTRADICTED
-    return _result(claim, places, settled)
+    return _result(claim, places, settled, unit)
 
 
-def leaves(claim: Follows, curves: Curves, step: str = STEP) -> TestResult:
+def leaves(claim: Follows, curves: Curves, step: str = STEP, unit: str = "") -> TestResult:
     """Does the control, which breaks an assumption of the law, leave the formula at some place?"""
     opposite = {HOLDS: CONTRADICTED, CONTRADICTED: HOLDS, UNDECIDED: UNDECIDED}
-    result = follows(claim, curves, step)
+    result = follows(claim, curves, step, unit)
     return replace(result, settled=opposite[result.settled])
 
 
@@ -151,10 +152,9 @@ def _read(claim: Follows, run: Curve, at: str) -> tuple[float, float, float]:
 
 
 def _compared(claim: Follows, where: str, sample: Sample, confidence: float) -> Comparison:
-    measured, predicted, remainder = (fmean(column) for column in zip(*sample, strict=True))
     if claim.rounding is not None:
-        ends, remainder = _furthest([_off(claim, *run) for run in sample])
-        return _at(where, measured, predicted, ends, remainder, len(sample))
+        return _identity(claim, where, sample)
+    measured, predicted, remainder = (fmean(column) for column in zip(*sample, strict=True))
     differences = [ours - formula for ours, formula, _ in sample]
     return _at(where, measured, predicted, t_interval(differences, confidence), remainder, len(sample))
 
@@ -165,12 +165,16 @@ def _off(claim: Follows, measured: float, predicted: float, rounding: float) -> 
     return measured - predicted, rounding if own else float(claim.rounding or 0) * (abs(predicted) or 1.0)
 
 
-def _furthest(runs: Sequence[tuple[float, float]]) -> tuple[Interval | None, float]:
+def _identity(claim: Follows, where: str, sample: Sample) -> Comparison:
     """Return the run that departs the most for its rounding: an identity is about every run, not about their mean."""
-    if any(math.isnan(value) for run in runs for value in run):
-        return None, math.nan
-    departure, rounding = max(runs, key=lambda run: _ratio(abs(run[0]), run[1]))
-    return Interval(departure, departure), rounding
+    off = [_off(claim, *run) for run in sample]
+    if any(math.isnan(value) for run in off for value in run):
+        measured, predicted, _ = (fmean(column) for column in zip(*sample, strict=True))
+        return _at(where, measured, predicted, None, math.nan, len(sample))
+    furthest = max(range(len(off)), key=lambda run: _ratio(abs(off[run][0]), off[run][1]))
+    departure, rounding = off[furthest]
+    measured, predicted, _ = sample[furthest]
+    return _at(where, measured, predicted, Interval(departure, departure), rounding, len(sample))
 
 
 def _at(where: str, measured: float, predicted: float, ends: Interval | None, remainder: float, n: int) -> Comparison:
@@ -182,11 +186,11 @@ def _unknown(place: Comparison) -> bool:
     return math.isnan(place.low) or math.isinf(place.high - place.low)
 
 
-def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResult:
+def _result(claim: Follows, places: list[Comparison], settled: str, unit: str) -> TestResult:
     worst = max(places, key=lambda place: -math.inf if math.isnan(place.excess) else place.excess)
     among = f"{len(places)} places, " if len(places) > 1 else ""
     where = f" ({among}furthest {worst.where})" if among and worst.where else f" {worst.where}".rstrip()
-    what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {_said(claim, worst)}"
+    what = f"{claim.metric} of {claim.of} against {claim.formula}{where}: {_said(claim, worst, unit)}"
     details: Mapping[str, Any] = {
         "law": {**asdict(worst), "identity": claim.rounding is not None},
         "places": [asdict(place) for place in places],
@@ -196,17 +200,25 @@ def _result(claim: Follows, places: list[Comparison], settled: str) -> TestResul
     return TestResult(what, worst.n, worst.measured, settled=settled, note=note, details=details)
 
 
-def _said(claim: Follows, place: Comparison) -> str:
+def _said(claim: Follows, place: Comparison, unit: str) -> str:
     """Say what was measured, what is predicted, how far that is apart and how far it may be."""
-    if claim.rounding is not None or not math.isfinite(place.high - place.low):
-        return (
-            f"{place.measured:.4g}, formula {place.predicted:.4g}, off by at most "
-            f"{max(abs(place.low), abs(place.high)):.2g}, rounding {place.remainder:.2g}"
-        )
-    measured, predicted, difference, low, high = like_interval(
-        place.measured, place.predicted, (place.low + place.high) / 2, place.low, place.high
+    factor, of_value, of_difference = (100.0, f" {PERCENT}", f" {POINTS}") if unit == PERCENT else (1.0, "", "")
+    measured, predicted, low, high, remainder = (
+        factor * each for each in (place.measured, place.predicted, place.low, place.high, place.remainder)
     )
+    if claim.rounding is not None or not math.isfinite(high - low):
+        return (
+            f"{number(measured)}{of_value}, formula {number(predicted)}{of_value}, off by at most "
+            f"{_three_digits(max(abs(low), abs(high)))}{of_difference}, rounding {remainder:.2g}{of_difference}"
+        )
+    texts, power = like_interval(measured, predicted, (low + high) / 2, low, high)
+    ours, formula, difference, *ends = (text + power for text in texts)
     order = f" ({claim.order})" if claim.order else ""
-    remainder = f", remainder {place.remainder:.2g}{order}" if claim.remainder else ""
-    interval = f"{100 * (1 - OF_A_LAW):.4g}% [{low}, {high}]"
-    return f"{measured}, formula {predicted}, difference {difference}, {interval}{remainder}"
+    allowed = f", remainder {remainder:.2g}{of_difference}{order}" if claim.remainder else ""
+    interval = f"{100 * (1 - OF_A_LAW):.4g}% [{', '.join(ends)}]"
+    return f"{ours}{of_value}, formula {formula}{of_value}, difference {difference}{of_difference}, {interval}{allowed}"
+
+
+def _three_digits(value: float) -> str:
+    """Write a distance: 111 as it is, 1.3e-12 with two digits."""
+    return f"{value:.3g}" if 1e-3 <= value < math.inf else f"{value:.2g}"

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from normexp.config.text import amount
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
-from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget, is_judged
+from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget, Value, is_judged
 from normexp.evidence.claims.formula import follows, leaves
 from normexp.evidence.claims.reading import different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
@@ -18,7 +19,7 @@ from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
 from normexp.evidence.claims.units import UNNAMED, Named, unit_of
 from normexp.evidence.claims.verdict import Adjusted, Verdict
-from normexp.evidence.claims.words import in_words, interval_in_words
+from normexp.evidence.claims.words import Estimated
 from normexp.evidence.curves import Curves
 from normexp.evidence.reading import MissingRuns
 from normexp.evidence.scales import PAPER
@@ -80,11 +81,18 @@ def judge(
 def _result(claim: Claim, scale: str, named: Named, curves: Curves, share: float = 1.0) -> TestResult:
     """Return what the runs of one look say of a claim; `share` is that of the level."""
     try:
-        more = (share,) if isinstance(claim, StepsToTarget) else (named.step,) if isinstance(claim, Follows) else ()
-        result = _TESTS[claim.compare](claim, curves, *more)
+        result = _TESTS[claim.compare](claim, curves, *_more(claim, curves, named, share))
     except MissingRuns as reason:
         result = TestResult(claim.event if isinstance(claim, Count) else claim.compare, 0, note=str(reason))
     return result if is_judged(claim, scale) else replace(result, decision=None, settled=NOT_JUDGED)
+
+
+def _more(claim: Claim, curves: Curves, named: Named, share: float) -> tuple[Any, ...]:
+    """Return what some tests need besides claim and runs."""
+    if isinstance(claim, StepsToTarget):
+        return (share,)
+    unit = unit_of(claim, curves, named)
+    return (named.step, unit) if isinstance(claim, Follows) else (unit,) if isinstance(claim, Value) else ()
 
 
 def _verdict(
@@ -148,13 +156,16 @@ def _evidence(
 ) -> Iterator[str]:
     yield result.what
     interval = result.interval(CONFIDENCE)
+    said = None
     if result.estimate is not None and interval is not None:
-        yield in_words(result.estimate, interval, unit, claim.compare, "95%")
+        said = Estimated(result.estimate, interval, unit, claim.compare, claim.limits)
+        yield said.in_words()
     yield f"n={result.n}"
     if result.decision is not None and adjusted is not None:
         yield f"p={result.decision.p:.2g}, Holm {adjusted.p:.2g}"
-        if adjusted.confidence > CONFIDENCE and adjusted.interval is not None:
-            yield f"adjusted {100 * adjusted.confidence:.3g}% {interval_in_words(adjusted.interval, unit)}"
+        if said and adjusted.confidence > CONFIDENCE and adjusted.interval is not None:
+            shown = said.adjusted(adjusted.interval, f"{100 * adjusted.confidence:.3g}%")
+            yield from [shown] if shown else []
     if result.note:
         yield result.note
     if wanted and wanted.observed:

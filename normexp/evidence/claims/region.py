@@ -45,6 +45,16 @@ class Region:
     def one_sided(self) -> bool:
         return math.isinf(self.low) or math.isinf(self.high)
 
+    def in_words(self, unit: str) -> str:
+        """Return where the number is to lie: as it is written, or in percent where people read fractions so."""
+        if not unit.startswith("%") or "%" in self.centre:
+            return self.centre or self.text
+        if self.centre:
+            return _percent(float(self.centre))
+        if self.one_sided:
+            return f"> {_percent(self.low)}" if self.upward else f"< {_percent(self.high)}"
+        return f"[{100 * self.low:.10g}, {100 * self.high:.10g}] %"
+
     def logarithm(self) -> Interval:
         """Return it on the scale of logarithms, as ratios are tested. Raises ValueError unless it is above 0."""
         return Interval(math.log(self.low) if self.low > 0 else -math.inf, math.log(self.high))
@@ -88,6 +98,10 @@ def _is_region(text: str) -> bool:
         return _text(text) is not None
     except (ValueError, UserError):
         return False
+
+
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.10g} %"
 
 
 def _pair(given: list[Any]) -> Region | None:

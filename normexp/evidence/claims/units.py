@@ -12,6 +12,7 @@ from normexp.evidence.metrics import is_share
 TIMES, POINTS, PERCENT, OF_RUNS = "times", "points", "%", "% of runs"
 _OF_ESTIMANDS = {"ratio": TIMES, "steps": TIMES, "count": OF_RUNS}
 _DIFFERENCES = ("difference", "interaction", "trend")
+_OF_DIFFERENCES = {PERCENT: POINTS, TIMES: ""}  # 8 times less 3 times are not 5 times
 _SAY_NATS = ("/accuracy", "/bits_per_byte")  # beside them a loss is a cross-entropy
 
 
@@ -37,7 +38,7 @@ def unit_of(claim: Claim, curves: Curves, named: Named) -> str:
         return _OF_ESTIMANDS[claim.compare]
     metric = getattr(claim, "metric", "")
     unit = named.units.get(metric) or _of_trainings(metric, curves)
-    return POINTS if unit == PERCENT and claim.compare in _DIFFERENCES else unit
+    return _OF_DIFFERENCES.get(unit, unit) if claim.compare in _DIFFERENCES else unit
 
 
 def _of_trainings(metric: str, curves: Curves) -> str:

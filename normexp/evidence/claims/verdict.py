@@ -70,6 +70,7 @@ def entry(claim: Claim, verdict: Verdict, paper: str, scale: str) -> dict[str, A
         "remarks": list(verdict.remarks),
         "estimate": verdict.estimate,
         "interval": _ends(verdict.interval),
+        "limits": claim.limits,
         "unit": verdict.unit,
         "n": verdict.n,
         "p": verdict.p,

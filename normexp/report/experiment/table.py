@@ -88,7 +88,11 @@ def _said_by_studies(experiment: Experiment, key: str) -> Iterator[Any]:
 
 def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
     if any(isinstance(column, Metric) and column.count(row) > 1 for column in columns for row in rows):
-        same = ", and alone where that is less than a millionth of it" if _has_constants(columns, rows) else ""
+        same = (
+            "; the mean alone where the deviation is less than a millionth of it"
+            if _has_constants(columns, rows)
+            else ""
+        )
         yield f"Mean ± standard deviation over the seeds with a finite value{same}."
     yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from textwrap import fill
 from typing import Any
@@ -13,7 +13,7 @@ from urllib.parse import quote
 from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, KINDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.claims.units import POINTS, TIMES
-from normexp.evidence.claims.words import in_words, interval_in_words
+from normexp.evidence.claims.words import Estimated
 from normexp.evidence.metrics import is_share
 from normexp.evidence.stats import LEVEL, Interval, holm
 from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, flags_of, shown_verdict, tested
@@ -189,11 +189,17 @@ def claim_line(claim: Judged) -> str:
 def _measured(claim: Judged) -> str:
     """Return estimate and interval; the adjusted one, too, where the correction is why the claim is undecided."""
     if not claim["interval"]:
-        return f" {law_words(claim['law']).in_a_line()}, n={claim['n']}" if claim.get("law") else ""
-    unit = claim.get("unit", "")
-    interval, estimate = _ends(claim["interval"]), _number(claim["estimate"])
-    adjusted = f", adjusted {interval_in_words(_ends(claim['holm_interval']), unit)}" if _is_left_open(claim) else ""
-    return f" {in_words(estimate, interval, unit, str(claim.get('compare')))}{adjusted}, n={claim['n']}"
+        law = claim.get("law")
+        return f" {law_words(law, claim.get('unit', '')).in_a_line()}, n={claim['n']}" if law else ""
+    said = Estimated(
+        _number(claim["estimate"]),
+        _ends(claim["interval"]),
+        claim.get("unit", ""),
+        str(claim.get("compare")),
+        claim.get("limits") or (),
+    )
+    adjusted = said.adjusted(_ends(claim["holm_interval"])) if _is_left_open(claim) else ""
+    return f" {said.in_words(brackets='')}{f', {adjusted}' if adjusted else ''}, n={claim['n']}"
 
 
 def _ends(ends: Sequence[float | str]) -> Interval:
@@ -227,12 +233,17 @@ def _over_targets(claim: Judged) -> Iterator[str]:
     share = is_share(claim.get("race", {}).get("metric", ""))
     if claim.get("targets"):
         points = (f"{_target(at['target'], share)}: "
-                  f"{in_words(_number(at['speed_up']), _ends([at['low'], at['high']]), TIMES, 'steps')}"
+                  f"{_without_confidence(at['speed_up'], at, TIMES, 'steps')}"
                   for at in claim["targets"])  # fmt: skip
         yield f"speed-up by target (unadjusted 95 % intervals): {'; '.join(points)}"
     if area := claim.get("area"):
-        said = in_words(_number(area["difference"]), _ends([area["low"], area["high"]]), POINTS if share else "")
+        said = _without_confidence(area["difference"], area, POINTS if share else "")
         yield f"difference of the means over training: {said}, p={float(area['p']):.2g}"
+
+
+def _without_confidence(estimate: Any, ends: Mapping[str, Any], unit: str, compare: str = "") -> str:
+    """Write an estimate of which the line has said how sure its interval is."""
+    return Estimated(_number(estimate), _ends([ends["low"], ends["high"]]), unit, compare).in_words("", "")
 
 
 def _target(value: float, share: bool) -> str:

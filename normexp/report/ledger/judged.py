@@ -27,7 +27,7 @@ EVERY_VERDICT = (*VERDICTS, NOT_JUDGED, NOT_YET, "preview")
 _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdict", "evidence"), str)
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
-_FORM |= {"holm_interval": list | None}
+_FORM |= {"holm_interval": list | None, "limits": list | None}
 Judged = Mapping[str, Any]  # one entry of claims.json
 
 

@@ -39,6 +39,7 @@ class Check:
         where: that place.
         evidence: one line, complete in itself.
         own: whether it is a conjecture of ours, which is no part of the law.
+        unit: of measured and predicted, `%` of fractions; empty where there is none.
     """
 
     what: str
@@ -53,13 +54,14 @@ class Check:
     high: float | None = None
     allowed: float | None = None
     identity: bool = False
+    unit: str = ""
 
     @property
     def words(self) -> LawWords | None:
         """The numbers as people read them; None of other estimands."""
         if self.measured is None or self.predicted is None:
             return None
-        return law_words({**asdict(self), "remainder": self.allowed})
+        return law_words({**asdict(self), "remainder": self.allowed}, self.unit)
 
 
 @dataclass(frozen=True)
@@ -137,6 +139,7 @@ def _check(claim: Mapping[str, Any]) -> Check:
         high=furthest.get("high"),
         allowed=furthest.get("remainder"),
         identity=bool(furthest.get("identity")),
+        unit=str(claim.get("unit", "")),
     )
 
 

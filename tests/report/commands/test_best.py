@@ -51,7 +51,7 @@ def test_best_is_that_of_the_validation_split(swept: Callable[..., Path]) -> Non
     assert cells(best_command([str(folder)])) == {
         "none": [
             "0.01",
-            "90.00 ± 0.00",
+            "90.00",
             "0.1: 80.0 ± 1.4",
             "optim.lr=0.01 is the smallest tried; within noise of the next",
         ],

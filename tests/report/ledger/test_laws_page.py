@@ -73,15 +73,22 @@ LAWS = {  # what a law measured -> measured, formula, difference with its interv
         (1.4642, 1.4727, -0.0102, -0.0068, 0),
         ("1.4642", "1.4727", "-0.0085 [-0.0102, -0.0068]", ""),
     ),
-    "a bound": ((0.8724, 0, 0.6531, 1.0918, 4.6052), ("0.87", "≤ 4.605", "0.87 [0.65, 1.09]", "")),
+    "a bound": ((0.8724, 0, 0.6531, 1.0918, 4.6052), ("0.87 [0.65, 1.09]", "a bound", "-", "≤ 4.605")),
     "an identity": ((0.59172, 0.59172, 1e-14, 1e-14, 3e-11, True), ("0.5917", "0.5917", "1e-14", "3e-11")),
+    "of one run": ((5027.734, 5030.262, -2.528, -2.528, 4e-7, True), ("5027.73", "5030.26", "-2.53", "4e-07")),
+    "of hundreds": ((623.3, 512.4, 110.9, 110.9, 8e-9, True), ("623", "512", "111", "8e-09")),
+    "of shares": (
+        (0.287, 0, 0.287, 0.287, 1e-9, True, "%"),
+        ("28.7 %", "0 %", "28.7 points", "1e-07 points"),
+    ),
     "exploding": ((2.93e301, 0.118, "inf", "inf", 1e-10, True), ("2.93e+301", "0.118", "∞", "1e-10")),
 }
 
 
 @pytest.mark.parametrize(("law", "words"), LAWS.values(), ids=LAWS)
 def test_a_law_stands_with_its_difference_and_what_is_allowed(law, words):
-    said = law_words(dict(zip(("measured", "predicted", "low", "high", "remainder", "identity"), law, strict=False)))
+    names = ("measured", "predicted", "low", "high", "remainder", "identity")
+    said = law_words(dict(zip(names, law, strict=False)), *law[6:])
     assert (said.measured, said.formula, said.difference, said.allowed) == words
 
 

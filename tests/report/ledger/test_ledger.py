@@ -17,7 +17,7 @@ from normexp.report.ledger.claims import as_json, as_markdown
 from normexp.report.ledger.judged import read_reports
 from normexp.report.tables.formats import _harmless, unguarded
 
-OPEN = "0.50, at least 0.25 (an interval without an end above)"
+OPEN = "0.50, 95%: at least 0.25"
 
 
 def claim(kind: str, verdict: str, p: float | None = None, **facts: Any) -> dict[str, Any]:
@@ -186,8 +186,8 @@ def test_speed_up_over_targets_is_among_the_details(tmp_path: Path) -> None:
     write(tmp_path, "one", "cpu", [claim("scaled", "holds", 0.01, targets=targets, area=area)])
     text = "\n".join(lines(tmp_path))
     assert (
-        "speed-up by target (unadjusted 95 % intervals): 0.9: 2.00 times, at least 1.00 (an interval "
-        "without an end above); 0.95: at least 0.5 times (no estimate: some runs never arrive)"
+        "speed-up by target (unadjusted 95 % intervals): 0.9: 2.00 times, at least 1.00; 0.95: "
+        "at least 0.500 times (no estimate: some runs never arrive)"
     ) in text
     assert "difference of the means over training: 0.010 [-0.020, 0.040], p=0.2" in text
 

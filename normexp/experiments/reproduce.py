@@ -11,15 +11,15 @@ from shlex import quote
 from typing import Any
 
 from normexp.config.own import PLUGINS
-from normexp.config.text import amount, as_argument
+from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.experiments.checks.names import check_arms
 from normexp.experiments.checks.probed import asks_probe, check_probed
 from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
 from normexp.experiments.freeze import freeze, frozen_path
-from normexp.experiments.grids import Selection
-from normexp.experiments.halving import breaks_ties, budget, rung_points, rungs, survivors
+from normexp.experiments.halving import budget, rung_points, rungs
 from normexp.experiments.load import document_of
+from normexp.experiments.rung_words import rung_in_words
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import (
     choice_path,
@@ -142,7 +142,8 @@ class Reproduction:
             if select.sampler:
                 trials, counted = 0 if counted else rungs(select) - rung, counted or bool(plan.to_train(self.force))
                 plan = replace(plan, trials=trials)
-            if status := self._train(plan, f"choosing {', '.join(select.search)}{self._rung(rung)}"):
+            choices = choosings(self.experiment, self.results, self.arms)
+            if status := self._train(plan, f"choosing {', '.join(select.search)}{rung_in_words(choices, rung)}"):
                 return status
             if self.dry_run and not self._is_over(rung, plan):
                 return 0  # which of them the next rung would train, or is chosen, is not known yet
@@ -156,18 +157,6 @@ class Reproduction:
             told = f"three seeds in select.seeds{ties} would tell"
             logger.info(f"the best two lie within noise, {told}: {'; '.join(names)}")
         return 0
-
-    def _rung(self, rung: int) -> str:
-        """Say which rung of a successive halving it is, and what follows; of a sampler which trial."""
-        select = self.experiment.select
-        assert select is not None  # there is something to choose
-        if select.sampler:
-            return f" by {select.sampler.name}, trial {rung + 1} of {select.sampler.trials}"
-        choices = choosings(self.experiment, self.results, self.arms)
-        if breaks_ties(select, rung):
-            tied = [name for name, choosing in choices.items() if survivors(choosing, rung)]
-            return f", {_seeds(select)} for the best two, which lie within noise: {'; '.join(tied)}"
-        return _steps(select, rung) + _ties(select, len(choices))
 
     def _train_stages(self) -> int:
         """Train what the first look needs, and of the next ones as long as a claim is open; return the exit status."""
@@ -280,27 +269,6 @@ def _unfreeze(frozen: Path, earlier: bytes | None) -> None:
     else:
         frozen.unlink()
         remove_empty(list(frozen.parents)[:3])  # results/NAME/SCALE
-
-
-def _steps(select: Selection, rung: int) -> str:
-    """Say how long the runs of a rung are, and what follows; nothing where there is one rung."""
-    if select.halving is None:
-        return ""
-    later = zip(select.halving.keep[rung:], select.halving.steps[rung + 1 :], strict=True)
-    then = "".join(f", then the best {keep} for {steps}" for keep, steps in later)
-    return f", {select.halving.steps[rung]} steps{then}"
-
-
-def _ties(select: Selection, choices: int) -> str:
-    """Say what may follow the last rung."""
-    if not select.ties:
-        return ""
-    most = amount(2 * len(select.ties) * choices, "run")
-    return f", then at most {most} with {_seeds(select)} where the best two lie within noise"
-
-
-def _seeds(select: Selection) -> str:
-    return f"seed{'s' * (len(select.ties) > 1)} {', '.join(map(str, select.ties))}"
 
 
 def command(experiment: Experiment) -> str:

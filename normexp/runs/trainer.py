@@ -15,7 +15,7 @@ from normexp.config import Config
 from normexp.data.base import Data
 from normexp.data.loading import LastValue
 from normexp.errors import Interrupted
-from normexp.probes.base import Row, Situation
+from normexp.probes.base import Row
 from normexp.records import CHECKPOINT, FINISHED, Damaged, RunDirectory, environment_before, together_before
 from normexp.runs.checkpointer import Checkpointer, Position
 from normexp.runs.continued import earlier_machines
@@ -28,6 +28,7 @@ from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import is_stop, stop_signals
+from normexp.runs.situation import situation
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, initialize_from_data
@@ -288,16 +289,3 @@ class Trainer:
 
     def _environment(self) -> dict[str, Any]:
         return environment(self.config, self.data, self.components)
-
-
-def situation(components: Components, step: int) -> Situation:
-    """Return what a probe may look at: the network itself, whose compiled form would not run the hooks."""
-    test = components.evaluated["test"]
-    return Situation(
-        model=components.model,
-        test=lambda count: test.take(torch.arange(min(count, len(test)), device=components.device)),
-        training=components.batches.first,
-        loss=components.task.loss,
-        rate=components.lr(step),
-        optimizer=components.optimizer,
-    )

@@ -59,7 +59,7 @@ def _shifts(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> list
     shifts = [0.0] * len(lines)
     if chart.mark == "interval" and len(named) > 1:
         most = MOST_SHIFT * _step(ax, lines)
-        step = min(SHIFT * theme.lines / _wide(ax, theme), 2 * most / (len(named) - 1))
+        step = min(SHIFT * theme.lines / width_of(ax, theme), 2 * most / (len(named) - 1))
         for order, i in enumerate(named):
             shifts[i] = (order - (len(named) - 1) / 2) * step
     return shifts
@@ -74,7 +74,7 @@ def _step(ax: Axes, lines: Sequence[Line]) -> float:
     return float(np.diff(across).min(initial=math.inf))
 
 
-def _wide(ax: Axes, theme: Theme) -> float:
+def width_of(ax: Axes, theme: Theme) -> float:
     """Return a panel's width in points, before its labels take their room."""
     return float(ax.get_position().width * theme.width * 72)
 
@@ -151,7 +151,7 @@ def _set_axes(
     y = y[(y >= ends[0]) & (y <= ends[1])]
     set_scale(ax.xaxis, x, chart.log_in("x", panel), here.x)
     set_scale(ax.yaxis, joined([y, np.array(ends)]), chart.log_in("y", panel), here.y)
-    wide = _wide(ax, theme)
+    wide = width_of(ax, theme)
     most = int(wide / (TICK * theme.font))
     set_ends(ax.xaxis, x, here.x, _margin(chart, lines, theme, wide), min(max(most, 3), 9))
     several = 9 if len(lines) < 3 else 5
@@ -182,7 +182,7 @@ def _written(ax: Axes, ticks: Mapping[float, str], theme: Theme) -> list[str]:
         ticks: place -> text, in ascending order.
     """
     places = (ax.transScale + ax.transLimits).transform([(tick, 1.0) for tick in ticks])[:, 0]
-    room = ax.get_position().width * theme.width * 72 / (LETTER * theme.font)  # letters
+    room = width_of(ax, theme) / (LETTER * theme.font)  # letters
     texts = list(ticks.values())
     for every in range(1, len(texts)):
         kept = list(zip(places, texts, strict=True))[::every]

@@ -18,7 +18,7 @@ from normexp.report.figures.averages import Line
 from normexp.report.figures.chart import Chart
 from normexp.report.figures.formats import Theme
 from normexp.report.figures.heat import draw_contour, draw_heat, letters_upright, row_names
-from normexp.report.figures.lines import draw_lines
+from normexp.report.figures.lines import draw_lines, width_of
 from normexp.report.figures.rows import NEVER, WIDTH, draw_rows, rows_of
 
 MOST_LABELS = 8  # lines that are named at their ends
@@ -206,7 +206,7 @@ def _name_above(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> 
     """Name the lines that a panel is about above it."""
     looks = {line.name: _sample_style(chart, line.name, chart.mark == "interval", theme) for line in lines if line.name}
     length = max(_sample(look, theme) for look in looks.values())
-    letters = int(ax.get_position().width * theme.width * 72 / (SMALLER * theme.font * WIDE_LETTER) - 2 * length)
+    letters = int(width_of(ax, theme) / (SMALLER * theme.font * WIDE_LETTER) - 2 * length)
     handles = [Line2D([], [], label=_wrapped(name, max(letters, SAMPLE)), **look) for name, look in looks.items()]
     ax.legend(handles=handles, handlelength=length, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
 

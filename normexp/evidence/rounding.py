@@ -35,7 +35,7 @@ def mean_and_deviation(mean: float, deviation: float, percent: bool = False) -> 
     if not math.isfinite(deviation):
         return f"{number(mean, percent)} ± {number(deviation, percent)}"
     mean_text, spread, power = _to_the_same_digit([mean, deviation], deviation)
-    return f"({mean_text} ± {spread}){power}" if power else f"{mean_text} ± {spread}"
+    return times_power(f"{mean_text} ± {spread}", power)
 
 
 def with_interval(value: float, low: float, high: float, sign: bool = True) -> str:
@@ -116,6 +116,11 @@ def _keeps_side(value: float, text: str, limits: Sequence[float]) -> bool:
         return True
     shown = float(text)
     return all((shown > limit) - (shown < limit) == (value > limit) - (value < limit) for limit in limits)
+
+
+def times_power(text: str, power: str) -> str:
+    """Return a text of several numbers with the power of ten behind all of them, where there is one."""
+    return f"({text}){power}" if power else text
 
 
 def ratio(value: float) -> str:

@@ -77,7 +77,9 @@ class Reproduction:
         expected, probed = self._expected()[0].cells, asks_probe(self.experiment)
         measured = self._prepare(Plan([*self._first_trials(), *expected]), probed)
         if probed:
-            by_arm = {arm: [cell for cell in expected if self._arm(cell) == arm] for arm in self.arms}
+            by_arm: dict[str, list[Cell]] = {arm: [] for arm in self.arms}
+            for cell in expected:
+                by_arm[self._arm(cell)].append(cell)
             known = {
                 arm: list(dict.fromkeys(name for cell in cells for name in measured[cell.path]))
                 for arm, cells in by_arm.items()

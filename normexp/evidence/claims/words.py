@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normexp.evidence.claims.units import POINTS, TIMES
-from normexp.evidence.rounding import is_constant, like_interval, like_ratios, number
+from normexp.evidence.rounding import is_constant, like_interval, like_ratios, number, times_power
 from normexp.evidence.stats import Interval
 
 NEVER, UNKNOWN = "some runs never arrive", "some runs have no finite value"
@@ -52,7 +52,7 @@ class Estimated:
         if not power:
             own = _united(own, self.unit)
         text = f"{own}, {brackets} {bracketed(*ends)}" if brackets else f"{own} {bracketed(*ends)}"
-        return _united(f"({text}){power}", self.unit) if power else text
+        return _united(times_power(text, power), self.unit) if power else text
 
     def adjusted(self, interval: Interval, confidence: str = "") -> str:
         """Write another interval of the same with the same digits; nothing where it has no width."""

@@ -9,13 +9,11 @@ from typing import Any
 
 from normexp.evidence.claims.units import PERCENT, POINTS
 from normexp.evidence.claims.words import bracketed
-from normexp.evidence.rounding import is_constant, like_interval, number
+from normexp.evidence.rounding import is_constant, like_interval, number, times_power
 
 BEYOND = (
     "differs from the formula by more than chance, its mean by more than the law allows, which the interval reaches"
 )
-
-
 NO_DIFFERENCE = "-"
 
 
@@ -61,8 +59,7 @@ def law_words(law: Mapping[str, Any], unit: str = "") -> LawWords:
     where, allowed = str(law.get("where", "")), f"{remainder:.2g}{of_difference}" if remainder else ""
     if is_bound(law):
         texts, power = like_interval(measured, low, high)
-        found = f"{texts[0]} {bracketed(*texts[1:])}"
-        found = f"({found}){power}" if power else found
+        found = times_power(f"{texts[0]} {bracketed(*texts[1:])}", power)
         return LawWords(f"{found}{of_value}", "a bound", NO_DIFFERENCE, f"≤ {remainder:.4g}{of_value}", where, True)
     if law.get("identity") or not math.isfinite(high - low):
         shown = _of_one_run(measured, predicted, low)
@@ -85,7 +82,7 @@ def _with_interval(measured: float, predicted: float, low: float, high: float) -
     texts, power = like_interval(measured, predicted, (low + high) / 2, low, high)
     difference = f"{texts[2]} {bracketed(*texts[3:])}"
     formula = _shown(predicted, texts[1], power)
-    return texts[0] + power, formula, f"({difference}){power}" if power else difference
+    return texts[0] + power, formula, times_power(difference, power)
 
 
 def _shown(predicted: float, text: str, power: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 UNRECORDED = ("logger",)  # who else is told of a run: nothing of its record depends on that
 IGNORED_KEYS = ("results_dir", "device", "threads", "plugins", *UNRECORDED)  # where and on what, not what
 PATH_KEYS = ("dataset.archive", "dataset.path", "dataset.file")  # a moved file is still the same data
+REPLACED = {"epochs": "steps", "evals_per_epoch": "eval_every"}  # key -> the one that a run takes where both are set
 PUBLISHED = "published"  # the content of a download whose checksum its publisher states
 
 
@@ -33,9 +34,14 @@ def identity(changes: Mapping[str, Any], content: str | None = None) -> str:
 
 
 def staleness(recorded: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:
-    """Say which setting of a run, by dotted key, is not the one that is wanted today; empty where none differs."""
+    """Say which setting of a run, by dotted key, is not the one that is wanted today; empty where none differs.
+
+    One that another replaces in both, as `steps` does `epochs`, makes no difference.
+    """
+    idle = (key for key, other in REPLACED.items() if wanted.get(other) is not None and recorded.get(other) is not None)
+    ignored = {*IGNORED_KEYS, *PATH_KEYS, *idle}
     for key, value in wanted.items():
-        if key in recorded and recorded[key] != value and key not in (*IGNORED_KEYS, *PATH_KEYS):
+        if key in recorded and recorded[key] != value and key not in ignored:
             return f"stale, its {key} was {recorded[key]} and is {value} now"
     return ""
 

@@ -8,6 +8,7 @@ import pytest
 import yaml
 
 from normexp.config import compose, option, options
+from normexp.config.identity import staleness
 from normexp.config.options import config_dir, groups, root, usual_options
 
 SAME = {
@@ -116,6 +117,13 @@ def test_identity_a_changed_default_makes_a_begun_run_stale(own_configs, cli, re
     own_configs("optim/sgd.yaml", lr=0.123)
     status, _, stderr = cli("run", *TINY, f"results_dir={results}")
     assert (status, "stale" in stderr) == (2, True)
+
+
+def test_identity_a_setting_that_another_replaces_makes_no_run_stale():
+    recorded = {"steps": 20, "epochs": 3, "eval_every": None, "evals_per_epoch": 2}
+    assert staleness(recorded, {**recorded, "epochs": 5}) == ""
+    assert staleness(recorded, {**recorded, "evals_per_epoch": 1}) == "stale, its evals_per_epoch was 2 and is 1 now"
+    assert staleness(recorded, {**recorded, "steps": None, "epochs": 5}) != ""
 
 
 def test_identity_force_trains_a_stale_run_again(own_configs, cli, results):

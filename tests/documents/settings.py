@@ -184,6 +184,7 @@ SPOKEN: Mapping[str, Sequence[str]] = {
     "law_equilibrium": ("100 updates",),  # the study's window
     "law_largest_rate": ("2 updates",),  # a formula with the number of updates
     "vit_norms": ("600 steps",),
+    "which_norm_rates": ("176 steps",),
 }
 
 # The numbers of a set-up, in their order, that no key has: they follow from several (45,000 = 50,000 - 5,000; 0.83 is

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from normexp.config.identity import REPLACED
 from normexp.experiments.document import Document
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figure_kinds import Against, are_numbers
@@ -34,9 +35,6 @@ def _refuse(
     for place, overrides in sets:
         if key := next((key for key in overrides if key in replacing), None):
             raise document.error(f"{key} {why}", *place, key)
-
-
-REPLACED = {"epochs": "steps", "evals_per_epoch": "eval_every"}  # key -> the one that a run takes where both are set
 
 
 def check_lengths(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:

@@ -33,6 +33,7 @@ from normexp.records import FINISHED, write_atomically
 from normexp.records.files import MOST_TEXT, read_regular, remove_empty
 from normexp.sweeps.beforehand import check_parts
 from normexp.sweeps.plan import Cell, Plan, check_cells
+from normexp.sweeps.stacks import check_stacks
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
@@ -74,8 +75,10 @@ class Reproduction:
 
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
-        expected, probed = self._expected()[0].cells, asks_probe(self.experiment)
-        measured = self._prepare(Plan([*self._first_trials(), *expected]), probed)
+        first, expected, probed = self._first_trials(), self._expected()[0].cells, asks_probe(self.experiment)
+        measured = self._prepare(Plan([*first, *expected]), probed)
+        for cells in filter(None, (first, expected)):  # no run of the choice is stacked with one of the experiment
+            self._check_stacks(Plan(cells))
         if probed:
             by_arm: dict[str, list[Cell]] = {arm: [] for arm in self.arms}
             for cell in expected:
@@ -91,6 +94,12 @@ class Reproduction:
         """Have the data at hand and what is to be trained built once; return what the probes of the runs measure."""
         provide_data(plan, self.dry_run, self.force)
         return check_parts(plan.to_train(self.force), self.sharing, self._said, probed)
+
+    def _check_stacks(self, plan: Plan) -> None:
+        """Raise UserError for runs that `stack=true` cannot train together, or that workers share."""
+        if not self.force:
+            self.sharing.check_stack(plan.cells, self.results)
+        check_stacks(plan.to_train(self.force), self.sharing, self.force)
 
     def _arm(self, cell: Cell) -> str:
         return next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
@@ -115,6 +124,7 @@ class Reproduction:
 
     def _train(self, plan: Plan, heading: str) -> int:
         self._prepare(plan)
+        self._check_stacks(plan)
         path = frozen_path(self.experiment, self.results)
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)

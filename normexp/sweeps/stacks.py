@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from normexp.config.of_grids import STACK
 from normexp.config.overrides import take_out
@@ -14,6 +15,11 @@ from normexp.errors import UserError
 from normexp.records import CHECKPOINT, DAMAGED, METRICS, Together, together_before
 from normexp.sweeps.plan import Cell
 from normexp.sweeps.pool import Worker
+from normexp.sweeps.prefetch import to_download
+from normexp.sweeps.workers import worker_pool
+
+if TYPE_CHECKING:
+    from normexp.sweeps.submit import Sharing
 
 MOST = 64  # runs of one stack: more gain nothing, and the memory is that of so many networks
 MAY_DIFFER = ("seed", "optim.lr", "results_dir")
@@ -31,6 +37,20 @@ def take_stack(overrides: Sequence[str]) -> tuple[str, list[str]]:
     return (given or ["false"])[-1].lower(), rest
 
 
+def check_stacks(cells: Sequence[Cell], sharing: Sharing, force: bool) -> None:
+    """Raise UserError where `stack=true` asks for what cannot be trained together, before anything is said or written.
+
+    Nothing is built where data are still to be downloaded.
+    """
+    if sharing.stack != "true" or to_download(cell.config for cell in cells):
+        return
+    begun = [] if force else _begun(cells, {cell.path: together_before(cell.directory) for cell in cells})
+    with worker_pool(sharing.workers, 1, sharing.kept) as workers:
+        for group in _by_shape(cells, begun, force)[1]:
+            if len(group) > 1 and (reason := _why_not(group, workers[0])):
+                raise UserError(f"stack=true: {group[0].config.title}: {reason}; stack=auto trains such runs alone")
+
+
 def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: bool) -> list[Job]:
     """Return what the workers train: tuples of cells together, the others alone.
 
@@ -38,20 +58,17 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     idle. One that was begun alone and has a checkpoint goes on alone, a stack that was stopped as it was.
 
     Args:
-        word: `auto` trains alone what cannot be stacked, `true` refuses it.
-
-    Raises: UserError, before anything is written.
+        word: `auto` trains alone what cannot be stacked; of `true` that was refused before, by `check_stacks`.
     """
     if word == "false":
         return list(cells)
     before = {cell.path: together_before(cell.directory) for cell in cells}
     begun = [] if force else _begun(cells, before)
-    there = {cell.path for group in begun for cell in group}
-    alone, shapes = _by_shape([cell for cell in cells if cell.path not in there], force)
+    alone, shapes = _by_shape(cells, begun, force)
     jobs: list[Job] = [*begun, *alone]
     share = -(-len(workers) // max(len(shapes), 1))
     for group in shapes:
-        if reason := _why_alone(group, workers[0], word):
+        if reason := _why_not(group, workers[0]):
             logger.info(f"{len(group)} not stacked: {group[0].config.title}: {reason}")
             jobs += group
         else:
@@ -64,26 +81,25 @@ def stacks(cells: Sequence[Cell], workers: Sequence[Worker], word: str, force: b
     return jobs
 
 
-def _by_shape(cells: Sequence[Cell], force: bool) -> tuple[list[Cell], list[list[Cell]]]:
-    """Return the cells that go on alone, and the others in groups that differ in seed and learning rate alone."""
+def _by_shape(
+    cells: Sequence[Cell], begun: Sequence[Sequence[Cell]], force: bool
+) -> tuple[list[Cell], list[list[Cell]]]:
+    """Return the cells that go on alone, and the others in groups that differ in seed and learning rate alone.
+
+    Args:
+        begun: stacks that were stopped, whose cells are in neither.
+    """
+    there = {cell.path for group in begun for cell in group}
     alone: list[Cell] = []
     shapes: dict[str, list[Cell]] = {}
     for cell in cells:
+        if cell.path in there:
+            continue
         if cell.state == DAMAGED or (cell.directory.has(CHECKPOINT) and not force):
             alone.append(cell)
         else:
             shapes.setdefault(_shape(cell), []).append(cell)
     return alone, list(shapes.values())
-
-
-def _why_alone(group: Sequence[Cell], worker: Worker, word: str) -> str:
-    """Return why these cells are trained alone; nothing where a stack can be made. Raises UserError where it must."""
-    if len(group) < 2:
-        return "nothing to stack it with"
-    reason = _why_not(group, worker)
-    if reason and word == "true":
-        raise UserError(f"stack=true: {group[0].config.title}: {reason}; stack=auto trains such runs alone")
-    return reason
 
 
 def _shape(cell: Cell) -> str:
@@ -93,6 +109,8 @@ def _shape(cell: Cell) -> str:
 
 def _why_not(group: Sequence[Cell], worker: Worker) -> str:
     """Return why these cells are not stacked; nothing where they can be."""
+    if len(group) < 2:
+        return "nothing to stack it with"
     config = group[0].config
     if config.choices["study"] != "none":
         return "a study trains as it likes"

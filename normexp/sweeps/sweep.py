@@ -26,7 +26,7 @@ from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
-from normexp.sweeps.stacks import Job, stacks, take_stack
+from normexp.sweeps.stacks import Job, check_stacks, stacks, take_stack
 from normexp.sweeps.submit import NOBODY, Sharing, kept_workers, run_shared
 from normexp.sweeps.workers import worker_pool
 
@@ -100,7 +100,10 @@ def prepare(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> None:
     Raises: UserError for what one of its runs would be refused for.
     """
     provide_data(plan, dry_run, force)
-    if not (to_train := plan.to_train(force)) or (not force and sharing.is_begun(plan.cells, plan.results)):
+    if not (to_train := plan.to_train(force)):
+        return
+    if not force and sharing.is_begun(plan.cells, plan.results):
+        sharing.check_stack(plan.cells, plan.results)
         return
 
     def said(cell: Cell, cause: str) -> str:
@@ -109,6 +112,7 @@ def prepare(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> None:
         return with_names(cause, cell.recipe) + (f"; in the run of {here}" if here else "")
 
     check_parts(to_train, sharing, said)
+    check_stacks(to_train, sharing, force)
 
 
 def provide_data(plan: Plan, dry_run: bool, force: bool) -> None:
@@ -133,8 +137,6 @@ def run_plan(plan: Plan, dry_run: bool, force: bool, sharing: Sharing) -> int:
         logger.info(f"{cell.path}: damaged; it will be set aside and trained afresh")
     if not to_train:
         return 0
-    if not force:
-        sharing.check_stack(plan.cells, plan.results)
     if dry_run and (names := to_download(cell.config for cell in to_train)):
         logger.info(f"how long it takes is not known before dataset={', dataset='.join(names)} is downloaded")
         return 0

@@ -102,7 +102,8 @@ def test_what_cannot_be_stacked_is_refused_before_anything_is_written(cli, resul
     kept = [word for word in kept if not (word.startswith("jobs") and "executor=local" in words)]
     status, _, stderr = cli("sweep", *kept, f"results_dir={results}", *words)
     assert status == 2
-    assert message in stderr.splitlines()[-1]
+    (line,) = stderr.splitlines()
+    assert message in line
     assert not results.exists()
 
 
@@ -140,7 +141,8 @@ def test_a_sweep_that_workers_share_is_not_stacked(cli, results, monkeypatch, mo
     write_plan(make_plan(words).cells, results, Pace(0.2, 2.0))
     before = sorted(results.rglob("*"))
     status, _, stderr = cli("sweep", *words, *more)
-    assert (status, "was begun with executor=" in stderr) == (2, True)
+    (line,) = stderr.splitlines()
+    assert (status, "was begun with executor=" in line) == (2, True)
     assert sorted(results.rglob("*")) == before
 
 
@@ -462,7 +464,8 @@ def test_an_experiment_is_refused_and_stacked_alike(cli, results, monkeypatch):
     words = ("reproduce", "digits_rates_grid", "scale=smoke", "jobs=1", f"results_dir={results}")
     status, _, stderr = cli(*words, "stack=true")
     assert (status, results.exists()) == (2, False)
-    assert "weight" in stderr.splitlines()[-1]
+    (line,) = stderr.splitlines()
+    assert "weight" in line
     status, _, stderr = cli(*words, "stack=true", "--cell", "batch")
     assert status == 0, stderr
     assert {run.environment.get("stacked") for run in find_runs([results])} == {2, 3}

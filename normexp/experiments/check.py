@@ -58,7 +58,7 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     by_arm = {arm: [composed(experiment, document, arm, point) for point in experiment.points()] for arm in arms}
     configs = [config for own in by_arm.values() for config in own]
     known, axes = metrics(configs), experiment.axes
-    check_choice(experiment, document)
+    check_choice(experiment, configs, document)
     check_run_folders(experiment, document)
     _check_table(experiment, document, axes, known)
     _check_design(experiment, document)

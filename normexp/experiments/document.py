@@ -41,6 +41,11 @@ class Document:
         """Tell whether the file has an entry under these keys."""
         return _found(self.text, keys)[1]
 
+    def laid(self, scale: str, *keys: str | int) -> tuple[str | int, ...]:
+        """Return where a scale lays something over these keys, the keys themselves where it does not."""
+        there = ("scales", scale, *keys)
+        return there if self.has(*there) else keys
+
     def _line(self, keys: tuple[str | int, ...]) -> str:
         return f" ({_shown(self.path)}{f':{line_of(self.text, keys)}' if keys else ''})"
 

@@ -81,7 +81,7 @@ class Halving(Strict):
     """Successive halving: train all combinations for few steps, and only the best of them for more."""
 
     steps: list[Annotated[int, Field(ge=1)]] = Field(min_length=2)
-    """Of the runs at each rung, growing; every rung trains afresh."""
+    """Of the runs at each rung, growing, up to those of the experiment's own; every rung trains afresh."""
     keep: list[Annotated[int, Field(ge=2)]]
     """How many of the combinations go on to each rung after the first; the last rung chooses one."""
 

@@ -6,11 +6,13 @@ import pytest
 import yaml
 from in_process import InProcess
 from made_up import MADE_UP, assert_unsound, finish, selecting
+from one_line import one_line_error
 from parsed import parse
 
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.halving import share_of_grid, survivors
+from normexp.experiments.load import load
 from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import read_choice, read_selection, undecided_choices, write_choice
 from normexp.experiments.trials import Choosing
@@ -19,6 +21,7 @@ from normexp.records import find_runs
 RATES = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0]
 DATA: dict[str, Any] = {
     **MADE_UP,
+    "common": {**MADE_UP["common"], "steps": 8},
     "grid": {"seed": [0, 1]},
     "select": {"search": {"optim.lr": RATES}, "seeds": [100, 101], "metric": "validation/accuracy",
                "halving": {"steps": [2, 4, 8], "keep": [4, 2]}},
@@ -78,11 +81,28 @@ def test_the_cost_is_a_share_of_the_grid(experiment):
     assert share_of_grid(experiment.select.model_copy(update={"halving": None})) == 1
 
 
+UNSET = {"dataset": "digits", "model": "mlp"}  # the steps
 MISTAKES = {
     "not growing": (halved(steps=[4, 2, 8]), "each rung has more steps than the one before"),
     "not narrowing": (halved(keep=[2, 4]), "each rung keeps fewer than the one before"),
     "one number too many": (halved(keep=[4, 3, 2]), "wants a number for each rung after the first, 2"),
     "one survivor": (halved(keep=[4, 1]), "select.halving.keep[1]"),
+    "longer than the runs": (
+        halved(steps=[2, 4, 9]),
+        "select.halving.steps: 9 steps are more than those of every run, 8",
+    ),
+    "steps of trials, which a rung has": (
+        selecting(DATA, common={"steps": 4}),
+        "select.common.steps: steps is what halving sets, which would replace it",
+    ),
+    "steps that are searched": (
+        {**selecting(DATA, search={"steps": [4, 8], "optim.lr": RATES}), "common": UNSET},
+        "select.search.steps: steps is what halving sets",
+    ),
+    "steps by which is chosen": (
+        {**selecting(DATA, per=["steps"]), "common": UNSET, "grid": {"seed": [0], "steps": [4, 8]}},
+        "select.per.steps: steps is what halving sets",
+    ),
     "all survive": (halved(keep=[7, 2]), "keeps 7 of 7 combinations"),
 }
 
@@ -90,6 +110,14 @@ MISTAKES = {
 @pytest.mark.parametrize(("data", "message"), MISTAKES.values(), ids=MISTAKES)
 def test_a_halving_that_cannot_be_meant_is_one_line(data, message):
     assert_unsound(data, message)
+
+
+def test_what_a_scale_lays_over_the_choice_is_named_where_it_stands(tmp_path):
+    path = tmp_path / "own.yaml"
+    halving = {"steps": [2, 4, 9], "keep": [4, 2]}
+    path.write_text(yaml.safe_dump({**DATA, "scales": {"cpu": {"select": {"halving": halving}}}}, sort_keys=False))
+    with one_line_error(match=r"scales.cpu.select.halving.steps: 9 steps"):
+        load(str(path), "cpu")
 
 
 def test_halving_is_frozen(experiment, tmp_path):

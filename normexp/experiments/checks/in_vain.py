@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from normexp.config.identity import REPLACED
@@ -14,27 +15,32 @@ if TYPE_CHECKING:
     from normexp.experiments.schema import AtScale, ExperimentFile
 
 Place = tuple[str, ...]
+LENGTHS = ("steps", "epochs")  # of a run; each rung of a halving has its own
 
 
 def check_replaced(experiment: Experiment, document: Document) -> None:
     """Raise UserError for an override, or a choice, that an axis, what is chosen or a trial's point would replace."""
+    refuse = partial(_refuse, document, experiment.scale)
     of_runs: list[tuple[Place, Iterable[str]]] = [(("common",), experiment.common)]
     of_runs += [(("arms", arm), own) for arm, own in experiment.arms.items()]
     select = experiment.select
     searched = [(("select", "search"), select.search)] if select else []
-    _refuse(document, [*of_runs, *searched], experiment.grid, "is an axis of the grid, whose values would replace it")
+    refuse([*of_runs, *searched], experiment.grid, "is an axis of the grid, whose values would replace it")
     if select:
         of_trials = (("select", "common"), select.common)
-        _refuse(document, [*of_runs, of_trials], select.search, "is searched, and what is chosen would replace it")
-        _refuse(document, [of_trials], ("seed", *select.per), "varies between the trials, which would replace it")
+        refuse([*of_runs, of_trials], select.search, "is searched, and what is chosen would replace it")
+        refuse([of_trials], ("seed", *select.per), "varies between the trials, which would replace it")
+        by_axis = (("select", "per"), select.per)
+        if select.halving:
+            refuse([*searched, of_trials, by_axis], LENGTHS, "is what halving sets, which would replace it")
 
 
 def _refuse(
-    document: Document, sets: Iterable[tuple[Place, Iterable[str]]], replacing: Container[str], why: str
+    document: Document, scale: str, sets: Iterable[tuple[Place, Iterable[str]]], replacing: Container[str], why: str
 ) -> None:
     for place, overrides in sets:
         if key := next((key for key in overrides if key in replacing), None):
-            raise document.error(f"{key} {why}", *place, key)
+            raise document.error(f"{key} {why}", *document.laid(scale, *place, key))
 
 
 def check_lengths(document: Document, scale: str, file: ExperimentFile, own: AtScale) -> None:

@@ -18,7 +18,7 @@ def check_reach(experiment: Experiment, configs: Sequence[Config], document: Doc
     """Raise UserError for a step or a trend that is not there; a preview is short on purpose, and shows what it has."""
     if experiment.scale == SMOKE:
         return
-    last = _last_step(configs)
+    last = longest(configs)
     for place, spec in _looks(experiment):
         at = str(getattr(spec, "at", ""))
         if last is not None and (step_of(at) or 0) > last:
@@ -28,7 +28,7 @@ def check_reach(experiment: Experiment, configs: Sequence[Config], document: Doc
             raise document.error(f"{claim.axis} has one value, so there is no trend", "claims", i, "axis")
 
 
-def _last_step(configs: Sequence[Config]) -> int | None:
+def longest(configs: Sequence[Config]) -> int | None:
     """Return the last step of the longest run; None where that depends on the data, or on a study."""
     steps = [config["steps"] if config.choices["study"] == "none" else None for config in configs]
     return None if None in steps else max(filter(None, steps))

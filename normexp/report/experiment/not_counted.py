@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 
 from normexp.config.text import amount
-from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.experiment import Experiment
 from normexp.experiments.reproduce import command
 from normexp.records import find_runs
 from normexp.records.find import resolved
@@ -21,7 +21,7 @@ def not_counted(experiment: Experiment, measured: Measured, results: Path) -> st
     Nothing where there are none.
     """
     folder = experiment.folder(results) / RUNS
-    stale, gone, found = measured.stale, _gone(experiment, results, folder), []
+    stale, gone, found = measured.stale, _gone(measured, folder), []
     if stale:
         found.append(f"{_are(stale)} stale ({stale[0].run}: {stale[0].unreadable.removeprefix('stale, ')})")
     if gone:
@@ -33,12 +33,13 @@ def not_counted(experiment: Experiment, measured: Measured, results: Path) -> st
     return f"{experiment.name}, scale {experiment.scale}: left out: {'; '.join(found)}; {ways}"
 
 
-def _gone(experiment: Experiment, results: Path, folder: Path) -> list[Path]:
+def _gone(measured: Measured, folder: Path) -> list[Path]:
     """Return the runs of arms, seeds or values that the experiment does not have any more, below its folder of runs."""
-    root = resolved(results)
-    there = {run_place(root, experiment, arm, point) for arm in experiment.arms for point in experiment.points()}
-    inside = root / folder.relative_to(results)
-    return [run.path.relative_to(inside) for run in find_runs([folder], may_lack=True) if run.path not in there]
+    known = {record.directory.path.relative_to(folder) for record in measured.records}
+    inside = resolved(folder)  # the folder, or one above it, may be a link
+    found = (run.path for run in find_runs([folder], may_lack=True))
+    below = (path.relative_to(inside) for path in found if path.is_relative_to(inside))  # a damaged archive is above
+    return [path for path in below if path not in known]
 
 
 def _are(runs: Sized) -> str:

@@ -161,10 +161,9 @@ def hold_out(data: Data, wish: float, seed: int) -> Data:
     """Move training examples, chosen by `seed`, to the validation split: a number, class-balanced, or a share."""
     if wish == 0:
         return replace(data, validation=empty_like(data.train))  # a memory map stays one
-    rest = len(data.train)
-    whole = rest + (len(data.test) if data.drawn_test else 0)
+    whole = len(data.train) + (len(data.test) if data.drawn_test else 0)
     what = f"dataset.validation={wish}" + (" (0 holds none out)" if wish < 1 else "")
-    chosen = choose(data, wish if wish >= 1 else wish * whole / rest, seed, what)
+    chosen = choose(data, wish, seed, what, whole)
     return move(data, chosen, "validation")
 
 
@@ -175,21 +174,23 @@ def move(data: Data, chosen: Array, to: Literal["validation", "test"]) -> Data:
     return replace(data, **splits, drawn_test=data.drawn_test or to == "test")  # type: ignore[arg-type]
 
 
-def choose(data: Data, wish: float, seed: int, what: str) -> Array:
+def choose(data: Data, wish: float, seed: int, what: str, whole: int | None = None) -> Array:
     """Return indices, sorted, of training examples: so many, class-balanced, or below 1 that share of every class.
 
     Args:
         what: who wishes, for the error where too few examples would be left.
+        whole: number of examples that a share is of; None: the training examples alone.
     """
     total = len(data.train)
     if wish >= 1:
         if wish >= total:
             raise UserError(f"{what}: the training split has only {amount(total, 'example')}")
         return balanced(data.train, int(wish), data.task, seed)
+    share = wish if whole is None else wish * whole / total
     order, rank = _dealt(data.train, data.task, seed)
     groups = data.train.y[order] if data.task == "classification" else np.zeros(total, dtype=np.int64)
     sizes = np.bincount(groups)
-    wanted = np.maximum(1, np.round(wish * sizes)).astype(int)
+    wanted = np.maximum(1, np.round(share * sizes)).astype(int)
     if (short := np.flatnonzero((wanted >= sizes) & (sizes > 0))).size:
         whose = f"class {data.classes[short[0]]!r}" if data.classes else "the training split"
         raise UserError(f"{what}: leaves no example to train on: {whose} has {sizes[short[0]]}")

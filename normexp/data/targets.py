@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from normexp.data.contract import SPLITS
-from normexp.data.splits import Data
+from normexp.data.splits import Array, Data
 from normexp.errors import UserError
 
 
@@ -27,11 +27,23 @@ def standardize_target(data: Data) -> Data:
         raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
     if data.num_outputs > 1:
         raise UserError("dataset.standardize_target=true: an error of several targets has no unit to be given in")
-    with np.errstate(over="ignore", invalid="ignore"):
-        mean, std = data.train.y.mean(axis=0), data.train.y.std(axis=0)
+    mean, std = _moments(data.train.y)
+    with np.errstate(over="ignore", under="ignore"):
         square = std.astype(np.float32) ** 2
     if not np.isfinite(square).all():
         raise UserError("dataset.standardize_target=true: the targets are too large for float32; scale them down")
+    if (std.astype(np.float32) < np.finfo(np.float32).tiny)[std > 0].any():
+        raise UserError("dataset.standardize_target=true: the targets are too small for float32; scale them up")
     scale = np.where(std > 0, std, 1).astype(np.float32)
     scaled = data.map(lambda split: replace(split, y=((split.y - mean) / scale).astype(np.float32)))
     return replace(scaled, target_scale=float(scale[0]))
+
+
+def _moments(y: Array) -> tuple[Array, Array]:
+    """Return mean and biased standard deviation (T,), of y times a power of two whose squares float32 can hold.
+
+    That changes no digit, and none of those that need no such scale.
+    """
+    _, power = np.frexp(np.abs(y).max())
+    near_one = np.ldexp(y, -power)
+    return np.ldexp(near_one.mean(axis=0), power), np.ldexp(near_one.std(axis=0), power)

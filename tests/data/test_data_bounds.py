@@ -192,11 +192,23 @@ def test_what_fits_is_not_refused() -> None:
     Adding(length=5, examples=20, test=5, validation=5).load(0)
 
 
-def test_target_beyond_float32_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "large.csv"
-    path.write_text("a,b\n" + "".join(f"{row},{(-1) ** row * 3e38}\n" for row in range(20)))
-    line = refused(lambda: CsvFile(file=str(path), target="b").load(0))
-    assert line == "dataset.standardize_target=true: the targets are too large for float32; scale them down"
+def targets(path: Path, size: float) -> CsvFile:
+    path.write_text("a,b\n" + "".join(f"{row},{(-1) ** row * size}\n" for row in range(20)))
+    return CsvFile(file=str(path), target="b")
+
+
+@pytest.mark.parametrize(
+    ("size", "what"), [(3e38, "large for float32; scale them down"), (1e-40, "small for float32; scale them up")]
+)
+def test_target_beyond_float32_is_refused(size: float, what: str, tmp_path: Path) -> None:
+    line = refused(lambda: targets(tmp_path / "table.csv", size).load(0))
+    assert line == f"dataset.standardize_target=true: the targets are too {what}"
+
+
+def test_targets_whose_squares_vanish_are_standardized(tmp_path: Path) -> None:
+    data = targets(tmp_path / "small.csv", 1e-30).load(0)
+    assert data.train.y.std() == pytest.approx(1)
+    assert data.target_scale == pytest.approx(1e-30, rel=0.1)
 
 
 def test_shift_beyond_float32_is_refused() -> None:

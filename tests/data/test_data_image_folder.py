@@ -216,7 +216,9 @@ def test_test_split_of_their_own_is_not_replaced(write_tree: Write, pictures: Pi
         ImageFolder(path=str(write_tree(pictures)), test=0.2).load(0)
 
 
-@pytest.mark.parametrize(("share", "rest"), [({"test": 0.95}, 10), ({"validation": 0.75}, 8)])
+@pytest.mark.parametrize(
+    ("share", "rest"), [({"test": 0.95}, 10), *(({"validation": each}, 8) for each in (0.75, 0.85))]
+)
 def test_share_that_leaves_a_class_without_examples_is_told(share, rest, write_tree: Write, ten_of_each: Pictures):
     with pytest.raises(
         UserError, match=rf"=0\.\d+( \(0 holds none out\))?: leaves no example to train on: class '\w+' has {rest}"

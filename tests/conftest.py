@@ -73,6 +73,14 @@ def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def workers_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The workers of sweeps are of this process."""
+    from in_process import InProcess
+
+    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+
+
+@pytest.fixture
 def results(tmp_path: Path) -> Path:
     """A results folder that does not exist yet."""
     return tmp_path / "results"

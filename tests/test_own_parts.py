@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from in_process import InProcess
 
 from normexp.records import find_runs
 from normexp.runs.checkpointer import Checkpointer
@@ -387,13 +386,12 @@ class Small(Init):
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch):
+def folder(tmp_path, workers_here, monkeypatch):  # test_plugin.py has a worker that is a process
     """A folder of the user's with the documentation's my_parts.py."""
     (tmp_path / "my_parts.py").write_text(re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[1])
     (tmp_path / "odd_parts.py").write_text(ODD)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)  # test_plugin.py has a worker that is a process
     monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
     yield tmp_path
     for name in ("my_parts", "odd_parts"):

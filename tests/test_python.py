@@ -9,7 +9,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from in_process import InProcess
 from one_line import one_line_error
 
 import normexp
@@ -22,9 +21,8 @@ OVERRIDES = ["dataset=covariate_shift", "model=mlp", "norm=batch", "steps=4"]
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def folder(tmp_path: Path, workers_here: None, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)
     return tmp_path
 

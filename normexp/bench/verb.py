@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from pathlib import Path
 
@@ -45,17 +45,19 @@ def bench(words: Sequence[str], quick: bool, rounds: int | None, out: str | None
             print(result.markdown())
             wrong += result.wrong
             if out is not None:
-                facts = describe(choose_device("cpu"), 0)
-                for path in result.write(Path(out), facts):
-                    logger.info(str(path))
+                _say(result.write(Path(out), describe(choose_device("cpu"), 0)))
     if out is not None and "steps" in names:
         from normexp.bench.picture import write_picture
 
-        for path in write_picture(Path(out)):
-            logger.info(str(path))
+        _say(write_picture(Path(out)))
     for line in wrong:
         logger.info(f"wrong: {line}")
     return 1 if wrong else 0
+
+
+def _say(written: Iterable[Path]) -> None:
+    for path in written:
+        logger.info(str(path))
 
 
 def _check_rounds(rounds: int, names: Sequence[str], quick: bool) -> None:

@@ -60,7 +60,17 @@ class GPT(Transformer):
     ) -> None:
         context, rotary = input_shape[0], positions == "rotary"
         sizes = Sizes(layers, heads, width, 4 * width, context)
-        super().__init__(sizes, norm, placement, True, rotary, qk_norm, feed_forward, dropout, bias)
+        super().__init__(
+            sizes,
+            norm,
+            placement,
+            causal=True,
+            rotary=rotary,
+            qk_norm=qk_norm,
+            feed_forward=feed_forward,
+            dropout=dropout,
+            bias=bias,
+        )
         self.context = context
         self.tokens = nn.Embedding(num_outputs, width)
         self.positions = None if rotary else nn.Embedding(context, width)

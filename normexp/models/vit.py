@@ -60,7 +60,17 @@ class ViT(Transformer):
             raise ValueError(f"model.patch={patch}: does not divide images of {height} x {breadth} pixels")
         tokens = (height // patch) * (breadth // patch) + (pool == "token")
         sizes = Sizes(layers, heads, width, 4 * width, tokens)
-        super().__init__(sizes, norm, placement, False, False, qk_norm, feed_forward, dropout, bias=True)
+        super().__init__(
+            sizes,
+            norm,
+            placement,
+            causal=False,
+            rotary=False,
+            qk_norm=qk_norm,
+            feed_forward=feed_forward,
+            dropout=dropout,
+            bias=True,
+        )
         self.patches = norm.parametrize(nn.Conv2d(channels, width, patch, patch))
         self.positions = nn.Embedding(tokens, width)
         self.own = nn.Embedding(1, width) if pool == "token" else None

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
 from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
+from normexp.report.frames.frame import Frame
 from normexp.report.frames.labels import PLACES
 from normexp.report.frames.options import NOTE
-from normexp.report.frames.reading import Frame
 from normexp.report.frames.record import Record
 from normexp.sweeps.status import state
 

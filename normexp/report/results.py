@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.records.names import CLAIMS
-from normexp.report.frames.reading import Frame, frame_of, where
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.reading import frame_of, where
 from normexp.report.ledger.judged import read_report
 from normexp.report.tables.formats import FORMATS
 from normexp.report.tables.runs import table

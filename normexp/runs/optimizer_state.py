@@ -75,10 +75,6 @@ def late_kind(tensor: Tensor) -> Kind:
     return Kind(Tensor if tensor.dim() else NUMBERS.get(tensor.dtype, Tensor), torch.Size())
 
 
-def is_number(value: object) -> bool:
-    return isinstance(value, int | float)
-
-
 def own_name(optimizer: Optimizer) -> str | None:
     """Return what an optimizer of the user's own is called; None for torch's and ours."""
     name = f"{type(optimizer).__module__}.{type(optimizer).__name__}"
@@ -107,7 +103,7 @@ def _check_kept(name: str, optimizer: Optimizer, group: Mapping[str, Any], shape
     odd = [
         f"self.state[parameter][{key!r}] of type {value.dtype if isinstance(value, Tensor) else type(value).__name__}"
         for key, value in alike.state[number].items()
-        if not (value is None or is_number(value) or (isinstance(value, Tensor) and can_be_saved(value)))
+        if not (value is None or isinstance(value, int | float) or (isinstance(value, Tensor) and can_be_saved(value)))
     ]
     for setting in [*odd, *changed]:
         raise UserError(f"{name}: remembers {setting}; {KEPT}, without which a run could not be continued")
@@ -117,4 +113,4 @@ def _numbers(optimizer: Optimizer) -> dict[str, Any]:
     """Return the numbers that an optimizer has beside its state."""
     own = {f"self.{key}": value for key, value in vars(optimizer).items() if not key.startswith("_")}
     groups = {f"self.param_groups[0][{key!r}]": value for key, value in optimizer.param_groups[0].items()}
-    return {setting: value for setting, value in {**own, **groups}.items() if is_number(value)}
+    return {setting: value for setting, value in {**own, **groups}.items() if isinstance(value, int | float)}

@@ -65,7 +65,7 @@ class OrthogonalDepth(Study):
         for k in range(self.depth):
             layer = nn.Linear(self.width, self.width, bias=False).double()
             set_weight(layer, square_matrix(self.weights, self.width, generator(context.seed, "layer", k)))
-            block = norm.block(layer).double().train() if self.centre else nn.Sequential(layer, RootMeanSquare())
+            block = norm.block(layer).double().train() if self.centre else nn.Sequential(layer, BatchRootMeanSquare())
             signals.append(block(signals[-1]))
         top = torch.randn(signals[-1].shape, dtype=torch.double, generator=source)
         bottom, behind = torch.autograd.grad(signals[-1], [signals[0], signals[-1]], top)
@@ -84,7 +84,7 @@ class OrthogonalDepth(Study):
         check_unit_squares(norm.linear_normalization(self.width).double().train(), x, who, control=True)
 
 
-class RootMeanSquare(nn.Module):
+class BatchRootMeanSquare(nn.Module):
     """Divides every unit by its root mean square over the batch: batch normalization that does not subtract a mean."""
 
     def forward(self, x: Tensor) -> Tensor:

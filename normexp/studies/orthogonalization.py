@@ -16,7 +16,7 @@ from normexp.norms.base import Norm
 from normexp.probes.gram_distance import gram_distance
 from normexp.seeding import generator
 from normexp.studies.base import Outcome, Row, Study, StudyContext
-from normexp.studies.orthogonal_depth import RootMeanSquare
+from normexp.studies.orthogonal_depth import BatchRootMeanSquare
 from normexp.studies.unit_squares import check_unit_squares
 from normexp.training.build import build_norm
 
@@ -116,7 +116,7 @@ class Orthogonalization(Study):
         return float(expected @ a[1:] / (expected @ expected))
 
     def _uncentred(self, norm: Norm) -> nn.Module:
-        return nn.Identity() if isinstance(norm.linear_normalization(1), nn.Identity) else RootMeanSquare()
+        return nn.Identity() if isinstance(norm.linear_normalization(1), nn.Identity) else BatchRootMeanSquare()
 
 
 def expected_likeness(a: float, examples: int) -> float:

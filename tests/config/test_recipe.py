@@ -5,7 +5,6 @@ import sys
 
 import pytest
 import yaml
-from in_process import InProcess
 
 from normexp.config import compose, option, options
 from normexp.config.recipe import KEY, NONE, Item, naming, recipe, with_recipe
@@ -125,8 +124,7 @@ def test_run_says_its_recipe_and_records_what_it_came_to(undrawn, cli, results):
     assert same.strip() == str(record.parent)
 
 
-def test_sweep_says_each_recipe_once(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_sweep_says_each_recipe_once(cli, results, workers_here):
     _, _, stderr = cli("sweep", "dataset=digits,mnist1d", "model=linear", "norm=none,batch", "seed=0,1", "--dry-run")
     assert (stderr.count("recipe: schedule=cosine"), stderr.count("dataset.validation=0.1")) == (2, 1)
 

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 import yaml
-from in_process import InProcess
 
 SETTINGS = """
 recipe: none
@@ -105,8 +104,7 @@ def test_settings_are_saved_for_another_time(cli, folder):
     assert (status, "is there already" in stderr) == (2, True)
 
 
-def test_settings_serve_a_sweep(cli, folder, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_settings_serve_a_sweep(cli, folder, workers_here):
     status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
     assert status == 0
     assert "2 runs: 0 finished, 2 new" in stderr

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from in_process import InProcess
 from made_idx import idx_bytes
 from PIL import Image
 
@@ -122,8 +121,7 @@ def test_renamed_file_is_the_same_run(run, tmp_path: Path) -> None:
     assert (second, "done already" in said) == (first, True)
 
 
-def test_two_paths_of_one_name_in_a_sweep_are_two_cells(cli, results, tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_two_paths_of_one_name_in_a_sweep_are_two_cells(cli, results, tmp_path, workers_here) -> None:
     one, other = table(tmp_path / "a" / "my.csv"), table(tmp_path / "b" / "my.csv", 3)
     words = (*TINY, "dataset=csv", f"dataset.file={one},{other}", "dataset.target=price", f"results_dir={results}")
     status, _, stderr = cli("sweep", *words, "jobs=1")

@@ -1,4 +1,4 @@
-"""Mistakes found in other tools (peers.md, section 5), each as a test that our statistics do not make it.
+"""Mistakes found in other tools, each as a test that our statistics do not make it.
 
 Traps about sweeps, processes, checkpoints and resuming are in test_sweep*.py, test_checkpoint.py and test_run.py; about
 files that are half written in test_run_directory.py; about the data's folder in test_identity.py; about the rows of a

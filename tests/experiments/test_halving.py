@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import yaml
-from in_process import InProcess
 from made_up import MADE_UP, assert_unsound, finish, selecting
 from one_line import one_line_error
 from parsed import parse
@@ -128,8 +127,7 @@ def test_halving_is_frozen(experiment, tmp_path):
 
 
 @pytest.mark.slow
-def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_reproduce_goes_on_at_the_rung_where_it_was_stopped(cli, tmp_path, workers_here):
     data = {**DATA, "arms": {"none": {"norm": "none"}}, "common": {"dataset": "digits", "model": "linear", "steps": 8}}
     path = tmp_path / "own_halving.yaml"
     path.write_text(yaml.safe_dump(data, sort_keys=False))

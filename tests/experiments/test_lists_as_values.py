@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from in_process import InProcess
 
 from normexp.cli.verbs import main
 
@@ -36,8 +35,7 @@ claims:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spelled", ["[4, 4]", '"[4,4]"'])
-def test_values_of_an_axis_may_be_lists(spelled, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_values_of_an_axis_may_be_lists(spelled, tmp_path, capsys, workers_here):
     file = tmp_path / "widths.yaml"
     file.write_text(EXPERIMENT.replace("WHERE", spelled), encoding="utf-8")
     assert main(["reproduce", str(file), "jobs=1", f"results_dir={tmp_path}"]) == 0

@@ -8,7 +8,7 @@ import yaml
 from changed_experiments import SOUND
 from one_line import one_line_error
 
-from normexp.cli import main
+from normexp.cli.verbs import main
 from normexp.errors import UserError
 from normexp.experiments.load import load
 

@@ -6,7 +6,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from in_process import InProcess
 
 import normexp
 from normexp.config.options import load_yaml
@@ -23,8 +22,7 @@ ARCHIVES = sorted((TOP / "results").glob("*/**/records*.zip"))
 
 
 @pytest.fixture(autouse=True)
-def _elsewhere(monkeypatch, tmp_path):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def _elsewhere(workers_here, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 

@@ -24,9 +24,7 @@ TABLES = {"table.md", "table.csv", "table.tex", "table.html", "selection.csv"}
 RENDERED = TABLES | {"claims.json", "figures.md"} | FIGURES
 
 
-@pytest.fixture(autouse=True)
-def _in_this_process(monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+pytestmark = pytest.mark.usefixtures("workers_here")
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 import yaml
-from in_process import InProcess
 from made_up import MADE_UP, assert_unsound, selecting
 from parsed import parse
 
@@ -34,9 +33,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def reproduce(cli, tmp_path, monkeypatch):
+def reproduce(cli, tmp_path, workers_here):
     """Run `normexp reproduce` in this process: reproduce("folder", *words) -> (status, stdout, stderr)."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     path = tmp_path / "own.yaml"
 
     def call(folder: str, *words: str, data: Any = DATA) -> tuple[int, str, str]:

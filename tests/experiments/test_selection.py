@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from in_process import InProcess
 from made_up import every_point
 from one_line import one_line_error
 
@@ -277,8 +276,7 @@ def test_a_record_of_a_choice_by_another_metric_is_none_of_this_one(experiment, 
         read_choice(by_loss, results)
 
 
-def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_a_strangers_record_runs_no_code_under_dry_run(cli, results, tmp_path, workers_here):
     mark = tmp_path / "mark"
     values = {"norm._target_": "os.system", "norm.command": f"touch {mark}", "plugins": ["os"]}
     path = results / NAME / "smoke" / "chosen.json"

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from in_process import InProcess
 from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound
 from parsed import parse
@@ -79,9 +78,8 @@ def test_looks_are_frozen(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def reproduce(cli, tmp_path, monkeypatch):
+def reproduce(cli, tmp_path, workers_here):
     """Return a function that reproduces claims under looks and returns seeds run, messages and the table."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def run(*claims: dict[str, Any], also: tuple[str, ...] = ()) -> tuple[set[int], str, str]:
         path = tmp_path / "own_looks.yaml"

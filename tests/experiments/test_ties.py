@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import yaml
-from in_process import InProcess
 from killed import KILLED, command, run_until
 from made_up import MADE_UP, assert_unsound, finish, planned, selecting
 from parsed import parse
@@ -190,8 +189,7 @@ def words(own: Path, *more: str) -> tuple[str, ...]:
     return "reproduce", str(own), "jobs=1", "threads=1", "device=cpu", where, *more
 
 
-def test_reproduce_says_trains_and_records_the_further_seeds(cli, own, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_reproduce_says_trains_and_records_the_further_seeds(cli, own, workers_here):
     status, table, said = cli(*words(own))
     assert status == 0, said
     assert "choosing optim.lr, then at most 4 runs with seeds 101, 102 where the best two lie within noise" in said
@@ -201,8 +199,7 @@ def test_reproduce_says_trains_and_records_the_further_seeds(cli, own, monkeypat
 
 
 @pytest.mark.slow
-def test_a_selection_that_was_killed_among_the_further_seeds_goes_on_to_the_same_bytes(cli, own, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_a_selection_that_was_killed_among_the_further_seeds_goes_on_to_the_same_bytes(cli, own, workers_here):
     folder = own.parent / "results" / "own" / "cpu"
     run = folder / "select" / "none" / "optim.lr=0.11,seed=101"
     status, operations = run_until(None, command(*words(own)), run)
@@ -225,8 +222,7 @@ def made(folder: Path) -> dict[str, bytes]:
     return {str(path.relative_to(folder)): path.read_bytes() for path in found}
 
 
-def test_ties_declared_after_the_runs_cost_only_these(cli, own, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_ties_declared_after_the_runs_cost_only_these(cli, own, workers_here):
     data = yaml.safe_load(own.read_text())
     own.write_text(yaml.safe_dump({**data, "select": {**data["select"], "ties": []}}, sort_keys=False))
     _, _, said = cli(*words(own))

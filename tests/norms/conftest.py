@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from every_scheme import CONFIGS, SHAPES, TESTED_WITH, accepts, instantiate, normalizes
+from every_scheme import CONFIGS, ON_ACTIVATIONS, SHAPES, TESTED_WITH, accepts, instantiate
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -11,7 +11,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     given = [mark.args[0] for mark in metafunc.definition.iter_markers("parametrize")]
     own = {name for names in given for name in ([names] if isinstance(names, str) else names)}
     if {"scheme", "shape"} <= set(metafunc.fixturenames):
-        cases = [(name, shape) for name in CONFIGS if normalizes(name) for shape in SHAPES if accepts(name, shape)]
+        cases = [(name, shape) for name in ON_ACTIVATIONS for shape in SHAPES if accepts(name, shape)]
         metafunc.parametrize(("scheme", "shape"), cases)
     elif "scheme" in metafunc.fixturenames and "scheme" not in own:
         metafunc.parametrize("scheme", CONFIGS)

@@ -33,6 +33,9 @@ def normalizes(name: str) -> bool:
     return reference.ACTIVATIONS.get(name) is not reference.NoNorm
 
 
+ON_ACTIVATIONS = [name for name in CONFIGS if normalizes(name)]
+
+
 def accepts(name: str, shape: tuple[int, ...]) -> bool:
     return len(shape) > 2 or CONFIGS[name].get("_needs_") != "maps"
 

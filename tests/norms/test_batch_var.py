@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from normexp import convert, fold
 from normexp.norms import BatchNorm, LayerNorm
-from normexp.norms.batch import AnyRankBatchNorm
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 
 SHAPES = [(4, 3), (2, 3), (2, 3, 5), (4, 3, 2, 2), (2, 3, 2, 1, 2)]
 LAYOUTS = {4: torch.channels_last, 5: torch.channels_last_3d}

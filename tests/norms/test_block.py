@@ -10,10 +10,11 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm, set_weight, weight_layers
-from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
+from normexp.norms.batch import BatchNorm
 from normexp.norms.evonorm_b0 import EvoNormB0
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 from normexp.norms.mean_only import MeanOnly, MeanOnlyBatchNorm
 from normexp.norms.stack import Stack
 from normexp.norms.weight import WeightNorm

@@ -16,10 +16,11 @@ from torchvision import models
 from torchvision.models.efficientnet import MBConvConfig
 
 from normexp.norms.base import Norm, weight_layers
-from normexp.norms.batch import AnyRankBatchNorm, BatchNorm
+from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.group import GroupNorm
+from normexp.norms.kernels.batched import AnyRankBatchNorm
 from normexp.norms.kernels.grouped import GroupedNorm
 from normexp.norms.layer import LayerNorm
 from normexp.norms.networks.modules import NORMS

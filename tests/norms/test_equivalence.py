@@ -6,8 +6,9 @@ from every_scheme import randomize
 from torch import nn
 
 from normexp.norms.batch import BatchNorm
-from normexp.norms.group import GroupNorm, largest_divisor
+from normexp.norms.group import GroupNorm
 from normexp.norms.instance import InstanceNorm
+from normexp.norms.kernels.grouped import largest_divisor
 from normexp.norms.layer import LayerNorm
 from normexp.norms.mean_only import MeanOnlyBatchNorm
 

@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from every_scheme import CONFIGS, accepts, instantiate, randomize
+from every_scheme import CONFIGS, ON_ACTIVATIONS, accepts, instantiate, randomize
 from torch import nn
 
 from normexp.norms import BatchNorm, BatchRenorm, FilterResponseNorm, OnlineNorm
@@ -19,11 +19,6 @@ OPTIONS = {
     "group": {"num_groups": 4},
     "evonorm_s0": {"num_groups": 4},
 }
-ON_ACTIVATIONS = [
-    name
-    for name, node in CONFIGS.items()
-    if name != "stack" and not isinstance(instantiate(node).normalization(CHANNELS), nn.Identity)
-]
 VECTORS_AND_MAPS = [(6, CHANNELS), (2, CHANNELS, 4, 4)]
 HALF = {torch.float16: 3e-3, torch.bfloat16: 2e-2}
 

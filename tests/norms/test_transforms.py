@@ -2,17 +2,11 @@
 
 import pytest
 import torch
-from every_scheme import CHANNELS, CONFIGS, instantiate
-from torch import nn
+from every_scheme import CHANNELS, CONFIGS, ON_ACTIVATIONS, instantiate
 from torch.func import functional_call, grad, vmap
 
 # Running estimates are written in place in training, which torch.func allows no module, nn.BatchNorm2d included.
 STATELESS = ("dynamic_tanh", "evonorm_s0", "filter_response", "group", "instance", "layer", "positional", "rms")
-ON_ACTIVATIONS = [
-    name
-    for name, node in CONFIGS.items()
-    if name != "stack" and not isinstance(instantiate(node).normalization(CHANNELS), nn.Identity)
-]
 
 
 def energy(module, parameters, x):

@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
-from in_process import InProcess
 from one_line import one_line_error
 
 from normexp.cli.verbs import main
@@ -84,9 +83,8 @@ def test_a_disk_that_is_full_when_curves_are_flushed_is_one_line(results, whole,
 
 @pytest.mark.parametrize("words", [["norm=none,batch"], ["sampler=random", "trials=2", "optim.lr=interval(0.01,0.1)"]])
 @pytest.mark.parametrize("room", [0, 700])
-def test_sweep_without_room_leaves_no_half_of_a_run(results, caplog, monkeypatch, words, room):
+def test_sweep_without_room_leaves_no_half_of_a_run(results, caplog, workers_here, monkeypatch, words, room):
     """What fails for want of room is told, and is no record of a run: there is nothing to continue."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("normexp.sweeps.sweep.remembered", lambda plan: nullcontext())
     with largest_file(room):
         assert main(["sweep", *TINY, *words, "jobs=1", f"results_dir={results}"]) == 1

@@ -9,7 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from in_process import InProcess
 from mortal import Killed, train_until
 from read_logs import READERS, assert_same, loggers, of_tensorboard, recorded
 
@@ -140,8 +139,7 @@ def test_logger_is_one_of_three_and_no_part_of_what_a_run_is():
 # --- Sweeps. ---
 
 
-def test_cells_of_a_sweep_are_logged_by_who_trains_them(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_cells_of_a_sweep_are_logged_by_who_trains_them(cli, results, workers_here):
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "logger=tensorboard", "jobs=1")
     assert status == 0, stderr
     runs = find_runs([results])

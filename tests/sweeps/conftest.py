@@ -6,14 +6,12 @@ from pathlib import Path
 
 import pytest
 from bombs import BOMB
-from in_process import InProcess
 from tiny_sweeps import TINY
 
 
 @pytest.fixture
-def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
+def sweep(cli, results, workers_here) -> Callable[..., tuple[int, str]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, stderr)."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*arguments: str, verb: tuple[str, ...] = ("sweep",), place: Path = results) -> tuple[int, str]:
         status, _, stderr = cli(*verb, *TINY, f"results_dir={place}", "jobs=1", *arguments)

@@ -74,10 +74,9 @@ class Threads:
 
 
 @pytest.fixture
-def shared(cli, results, monkeypatch) -> Callable[..., tuple[int, str]]:
+def shared(cli, results, workers_here, monkeypatch) -> Callable[..., tuple[int, str]]:
     """Run `normexp sweep executor=local` with one worker, a thread: shared("seed=0,1") -> (exit status, stderr)."""
     monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*words: str, verb: str = "sweep") -> tuple[int, str]:
         status, _, stderr = cli(verb, *TINY, f"results_dir={results}", "executor=local", *FAST, *words)
@@ -135,9 +134,8 @@ def test_executor_whose_library_is_missing_names_the_pip_line(cli, results, monk
     assert not results.exists()
 
 
-def test_printed_script_needs_no_submitit_and_opens_what_failed_to_its_workers(cli, results, monkeypatch):
+def test_printed_script_needs_no_submitit_and_opens_what_failed_to_its_workers(cli, results, workers_here, monkeypatch):
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda _: None)
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     words = (*TINY, f"results_dir={results}", "seed=0,1", "executor=slurm", "executor.print_script=true")
     status, script, stderr = cli("sweep", *words)
     assert (status, script.splitlines()[0]) == (0, "#!/bin/bash"), stderr
@@ -173,8 +171,7 @@ def test_shards_are_all_of_the_sweep_and_share_nothing():
     assert take_shard(["a=1", "shard=2/5"]) == (Shard(2, 5), ["a=1"])
 
 
-def test_sweep_of_one_shard(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_sweep_of_one_shard(cli, results, workers_here):
     for part, cells in ((1, 2), (2, 1), (1, 2)):
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "jobs=1", "seed=range(3)", f"shard={part}/2")
         assert status == 0
@@ -322,9 +319,8 @@ def test_detached_sweep_returns_and_says_how_to_follow(shared, results):
 
 
 @pytest.mark.slow
-def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, monkeypatch):
+def test_both_stages_of_an_experiment_go_through_the_executor(cli, results, workers_here, monkeypatch):
     monkeypatch.setattr(submit, "executor", lambda settings, workers: Threads(1))
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, stdout, stderr = cli("reproduce", TWO_STAGES, f"results_dir={results}", "executor=local", *FAST)
     assert status == 0, stderr
     assert (len(list((results / ".sweeps").iterdir())), stderr.count("/.sweeps/")) == (2, 2)
@@ -419,14 +415,13 @@ def test_sweep_typed_again_asks_for_its_new_job(results, monkeypatch):
     assert engine.is_left(sweep)
 
 
-def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, monkeypatch):
+def test_nothing_is_left_of_a_sweep_that_could_not_be_submitted(cli, results, workers_here, monkeypatch):
     def refuse(*_: object) -> str:
         raise UserError("executor=slurm: nothing was submitted: no such account")
 
     monkeypatch.setattr("normexp.config.extras.find_spec", lambda name: name)
     monkeypatch.setattr(slurm.SlurmExecutor, "check", lambda self: None)
     monkeypatch.setattr(slurm.SlurmExecutor, "start", refuse)
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "executor=slurm")
     assert status == 2
     assert stderr.endswith("normexp: executor=slurm: nothing was submitted: no such account\n")

@@ -27,9 +27,8 @@ def own_cache(tmp_path, monkeypatch) -> Path:
 
 
 @pytest.fixture
-def sweep(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
+def sweep(cli, results, workers_here) -> Callable[..., tuple[int, list[str]]]:
     """Run `normexp sweep` with its workers in this process: sweep("seed=0,1") -> (exit status, lines of stderr)."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("sweep", *TINY, f"results_dir={results}", *arguments)
@@ -156,9 +155,7 @@ def test_fetch_says_all_that_cannot_be_had(monkeypatch):
 
 
 @pytest.fixture
-def reproduce(cli, results, monkeypatch) -> Callable[..., tuple[int, list[str]]]:
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
-
+def reproduce(cli, results, workers_here) -> Callable[..., tuple[int, list[str]]]:
     def call(*arguments: object) -> tuple[int, list[str]]:
         status, _, stderr = cli("reproduce", *arguments, f"results_dir={results}", "jobs=1")
         return status, stderr.splitlines()

@@ -33,9 +33,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def sweep(cli, tmp_path, monkeypatch):
+def sweep(cli, tmp_path, workers_here):
     """Run `normexp sweep` with a worker in this process: sweep("folder", *words) -> (status, stderr)."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
 
     def call(folder: str, *words: str) -> tuple[int, str]:
         status, _, stderr = cli("sweep", *SMALL, f"results_dir={tmp_path / folder}", *words)

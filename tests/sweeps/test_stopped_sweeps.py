@@ -97,9 +97,8 @@ def test_workers_have_threads_by_the_jobs_not_by_the_cells_that_are_left(monkeyp
 
 
 @pytest.mark.parametrize(("gpus", "expected"), [(0, [2] * 4), (1, [8])])
-def test_workers_without_a_number_of_jobs(monkeypatch, gpus, expected):
+def test_workers_without_a_number_of_jobs(workers_here, monkeypatch, gpus, expected):
     monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 8)
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     monkeypatch.setattr("torch.accelerator.is_available", lambda: bool(gpus))
     monkeypatch.setattr("torch.accelerator.device_count", lambda: gpus)
     with worker_pool(jobs=None, cells=9) as workers:

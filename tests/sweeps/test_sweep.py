@@ -61,8 +61,7 @@ def test_sweep_ends_with_its_table_and_names_what_varies(sweep, results, cli):
     assert "norm=batch matches no run" in cli("table", str(results), "--last-sweep", "norm=batch")[2]
 
 
-def test_sweep_prints_its_table(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_sweep_prints_its_table(cli, results, workers_here):
     given = ("sweep", *TINY, f"results_dir={results}", "jobs=1", "optim.lr=0.01,0.02")
     status, stdout, stderr = cli(*given)
     assert (status, stdout.count("| none, optim.lr=0.0")) == (0, 2)
@@ -75,8 +74,7 @@ UNVALIDATED = (*TINY, "optim.lr=0.01,0.1", "dataset.validation=0")
 
 
 @pytest.mark.parametrize("given", [STUDY, UNVALIDATED], ids=["a study", "no validation split"])
-def test_what_a_sweep_proposes_works_when_it_is_pasted(cli, results, monkeypatch, given):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_what_a_sweep_proposes_works_when_it_is_pasted(cli, results, workers_here, given):
     _, _, stderr = cli("sweep", *given, f"results_dir={results}", "jobs=1")
     proposed = [line.partition("next: normexp ")[2] for line in stderr.splitlines() if "next: " in line]
     assert [line.split()[0] for line in proposed] == ["plot"]
@@ -103,9 +101,8 @@ def test_last_sweep_that_names_runs_elsewhere_or_none_is_damaged(cli, tmp_path, 
     assert (status, stderr) == (2, f"normexp: {tmp_path}/.last-sweep.json: damaged; the next sweep writes it again\n")
 
 
-def test_runs_that_left_no_record_are_named_under_the_table_of_their_sweep(results, cli, monkeypatch):
+def test_runs_that_left_no_record_are_named_under_the_table_of_their_sweep(results, cli, workers_here, monkeypatch):
     """What fails for want of room leaves none, and is no run of which there is nothing to say."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     request = InProcess.request
 
     def full(worker: InProcess, message: dict, *rest: object) -> dict:
@@ -147,8 +144,7 @@ def test_last_sweep_is_of_the_folder_that_is_named(sweep, results, cli):
     assert cli("table", str(results / "runs"), "--last-sweep")[0] == 0
 
 
-def test_sweep_from_python_is_the_same_sweep(results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_sweep_from_python_is_the_same_sweep(results, workers_here):
     words = [*TINY, f"results_dir={results}", "seed=range(4)"]
     runs = normexp.sweep([*words, "shard=1/2"], jobs=1)
     assert [run.config["seed"] for run in runs] == [0, 2]
@@ -267,9 +263,8 @@ def test_sweep_diverged_cell_is_a_result(sweep, results):
 
 
 @pytest.mark.parametrize("norms", ["norm=batch", "norm=batch,layer"])
-def test_a_cell_that_the_recipes_network_cannot_train_says_that_nobody_typed_it(cli, results, monkeypatch, norms):
+def test_a_cell_that_the_recipes_network_cannot_train_says_that_nobody_typed_it(cli, results, workers_here, norms):
     """Whether no cell works or some do: three rows leave batch normalization one to train on."""
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     results.mkdir()
     (results / "rows.csv").write_text("a,b,y\n1,3,2\n2,6,4\n3,9,6\n")
     typed = ("dataset=csv", f"dataset.file={results / 'rows.csv'}", "dataset.target=y", "epochs=1", "threads=1")

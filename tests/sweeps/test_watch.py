@@ -219,8 +219,7 @@ def test_watch_of_a_shared_sweep_without_workers_says_so(results):
     assert len(looked(results)) == 1
 
 
-def test_watch_ends_with_the_sweep_and_says_how(cli, results, monkeypatch):
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
+def test_watch_ends_with_the_sweep_and_says_how(cli, results, workers_here):
     assert cli("sweep", *TINY, f"results_dir={results}", "seed=0,1", "jobs=1")[0] == 0
     status, stdout, stderr = cli("status", results, "--watch")
     assert (status, stderr) == (0, "")

@@ -137,11 +137,10 @@ def test_worker_that_sees_no_plan_says_so(cli, results, content, message):
 
 
 @pytest.fixture
-def serial(cli, tmp_path, monkeypatch) -> Callable[..., dict[str, bytes]]:
+def serial(cli, tmp_path, workers_here) -> Callable[..., dict[str, bytes]]:
     """Return the curves of a sweep that was never shared."""
 
     def train(*overrides: str) -> dict[str, bytes]:
-        monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
         assert cli("sweep", *TINY, f"results_dir={tmp_path / 'serial'}", "jobs=1", *overrides)[0] == 0
         return metrics(tmp_path / "serial")
 

@@ -59,6 +59,7 @@ class Transformer(nn.Module):
         sizes: Sizes,
         norm: Norm,
         placement: Placement,
+        *,
         causal: bool,
         rotary: bool,
         qk_norm: str | None,

@@ -12,10 +12,9 @@ from normexp.errors import UserError
 from normexp.evidence.metrics import MEASURES, better_direction, cost_sign
 from normexp.evidence.ranking import Rank, loss_beside, rank_of
 from normexp.evidence.stats import mean, paired, without_last_bits
-from normexp.report.frames.frame import text
+from normexp.report.frames.frame import Frame, text
 from normexp.report.frames.labels import PLACES, setting
 from normexp.report.frames.options import NOTE
-from normexp.report.frames.reading import Frame
 from normexp.report.frames.record import Record
 from normexp.report.metrics import check_metric, title
 from normexp.report.notes import notes

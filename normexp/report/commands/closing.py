@@ -13,9 +13,10 @@ from normexp.errors import UserError
 from normexp.evidence.metrics import MEASURES
 from normexp.records import METRICS, RunDirectory
 from normexp.report.commands.runs import draw
+from normexp.report.frames.frame import Frame
 from normexp.report.frames.neighbours import latest, neighbours
 from normexp.report.frames.options import Options, run_options
-from normexp.report.frames.reading import Frame, folder_frame, frame_of
+from normexp.report.frames.reading import folder_frame, frame_of
 from normexp.report.metrics import drawn_unasked
 from normexp.report.notes import without_record
 

@@ -15,7 +15,8 @@ from normexp.config.overrides import check_once
 from normexp.config.text import items
 from normexp.errors import UserError
 from normexp.report.files import write
-from normexp.report.frames.reading import Frame, frame_of, where
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.reading import frame_of, where
 from normexp.report.notes import notes, without_record
 from normexp.runs.run import check_writable
 from normexp.sweeps.last import below, last_sweep

@@ -41,18 +41,7 @@ def _lines(chart: Chart) -> Iterator[str]:
     if chart.mark == "interval" and any(line.median.any() for line in lines):
         yield MEDIAN
     if any(line.crosses for line in lines):
-        if chart.mark == "interval":
-            shown = [panels[WHOLE]] if WHOLE in panels else panels.values()
-            counts = Counter(line.name for each in shown for line in each for _ in line.crosses)
-            ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
-            averaged = any(line.runs > 1 for line in lines)
-            beside = ", of several lines at one place side by side" * any(map(_share_place, panels.values()))
-            others = "; the mean is over the others" * averaged
-            yield f"Crosses at the panel's edge{beside}: runs that diverged there, {ended}{others}."
-        else:
-            beside = "; of several lines at one place side by side" * any(map(_share_place, panels.values()))
-            yield f"Crosses: where a run that diverged was last finite (at the panel's edge if beyond it{beside})."
-            yield f"From there on the mean is over the others: {_ended(chart, panels)}."
+        yield from _crosses(chart, panels)
     if chart.mark == "interval" and any(map(_are_moved, panels.values())):
         yield "Points at one place are moved sideways, by a tenth of a step at most, so that none hides another."
     if any(chart.panel_of(panel).shown for panel in panels):
@@ -64,6 +53,21 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield "Where lines coincide, the upper ones have gaps."
     if axis := _linear_around_0(_has_zero_across(chart, lines), _has_zero(chart, lines)):
         yield f"{axis} linear around 0, logarithmic beyond the first tick."
+
+
+def _crosses(chart: Chart, panels: Mapping[str, Sequence[Line]]) -> Iterator[str]:
+    """Say where runs that diverged have their crosses, and what the mean is over then."""
+    beside = "of several lines at one place side by side" * any(map(_share_place, panels.values()))
+    if chart.mark == "interval":
+        shown = [panels[WHOLE]] if WHOLE in panels else panels.values()
+        counts = Counter(line.name for each in shown for line in each for _ in line.crosses)
+        ended = "; ".join(f"{count} of {name}" for name, count in counts.items())
+        others = "; the mean is over the others" * any(line.runs > 1 for each in panels.values() for line in each)
+        yield f"Crosses at the panel's edge{beside and f', {beside}'}: runs that diverged there, {ended}{others}."
+    else:
+        edge = f"at the panel's edge if beyond it{beside and f'; {beside}'}"
+        yield f"Crosses: where a run that diverged was last finite ({edge})."
+        yield f"From there on the mean is over the others: {_ended(chart, panels)}."
 
 
 def _linear_around_0(across: bool, up: bool) -> str:

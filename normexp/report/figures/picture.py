@@ -180,42 +180,40 @@ def _name(
         shown = dict.fromkeys(chart.styles)
     if not shown:
         return
-    named = any(reference.axis == "y" for reference in chart.references)  # at the same place
-    if (
-        len(axes) == 1
-        and lines
-        and not named
-        and _label_ends(figure, next(iter(axes.values())), next(iter(lines.values())), theme)
-    ):
-        return
-    length = LENGTH
-    first = list(shown)[:MOST_NAMES]
-    if chart.mark == "bar":
-        handles: list[Patch | Line2D] = [Patch(color=chart.styles[name].color, label=name) for name in first]
-    else:
-        several = chart.mark == "interval"
-        looks = {name: _sample_style(chart, name, several, theme) for name in first}
-        handles = [_handle(name, look, theme) for name, look in looks.items()]
-        length = max(_sample(look, theme) for look in looks.values())
-    if more := len(shown) - len(first):
+    names_stand_there = any(reference.axis == "y" for reference in chart.references)
+    if len(axes) == 1 and lines and not names_stand_there:
+        (ax,), (of_panel,) = axes.values(), lines.values()
+        if _label_ends(figure, ax, of_panel, theme):
+            return
+    handles, length = _samples(chart, list(shown)[:MOST_NAMES], theme)
+    if more := len(shown) - len(handles):
         handles.append(Line2D([], [], linestyle="", label=f"and {more:,} more"))
     _legend(figure, handles, length, spare if len(axes) > 1 else None)
 
 
+def _samples(chart: Chart, names: Sequence[str], theme: Theme) -> tuple[list[Patch | Line2D], float]:
+    """Return a sample of each line or bar for the legend, and how long they are, in text sizes."""
+    if chart.mark == "bar":
+        return [Patch(color=chart.styles[name].color, label=name) for name in names], LENGTH
+    looks = {name: _sample_style(chart, name, theme) for name in names}
+    longest = max(_sample(look, theme) for look in looks.values())
+    return [_handle(name, look, theme) for name, look in looks.items()], longest
+
+
 def _name_above(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> None:
     """Name the lines that a panel is about above it."""
-    looks = {line.name: _sample_style(chart, line.name, chart.mark == "interval", theme) for line in lines if line.name}
+    looks = {line.name: _sample_style(chart, line.name, theme) for line in lines if line.name}
     length = max(_sample(look, theme) for look in looks.values())
     letters = int(width_of(ax, theme) / (SMALLER * theme.font * WIDE_LETTER) - 2 * length)
     handles = [Line2D([], [], label=_wrapped(name, max(letters, SAMPLE)), **look) for name, look in looks.items()]
     ax.legend(handles=handles, handlelength=length, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)
 
 
-def _sample_style(chart: Chart, name: str, marked: bool, theme: Theme) -> dict[str, Any]:
+def _sample_style(chart: Chart, name: str, theme: Theme) -> dict[str, Any]:
     """Return what a sample of a line looks like, as Line2D takes it."""
     style = chart.styles[name]
     line = style.line | {"linewidth": style.width * theme.lines}
-    if marked:
+    if chart.mark == "interval":
         line["marker"] = style.marker or "o"
     if chart.has_rows:
         line["linestyle"] = ""

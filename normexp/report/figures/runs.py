@@ -19,8 +19,8 @@ from normexp.report.figures.chart import Chart, Panel, Range
 from normexp.report.figures.scales import OFF_SCALE, value_text
 from normexp.report.figures.styles import LineStyle, of_arms
 from normexp.report.figures.words import of_arm
+from normexp.report.frames.frame import Frame
 from normexp.report.frames.labels import PLACES
-from normexp.report.frames.reading import Frame
 from normexp.report.frames.record import Record
 from normexp.report.metrics import bad_end, check_metric, drawn_unasked, factor, possible, title
 

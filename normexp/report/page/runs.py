@@ -13,8 +13,9 @@ from normexp.report import html
 from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
+from normexp.report.frames.frame import Frame
 from normexp.report.frames.measured import runs_of
-from normexp.report.frames.reading import Frame, frame_of
+from normexp.report.frames.reading import frame_of
 from normexp.report.frames.record import Record
 from normexp.report.metrics import drawn_unasked
 from normexp.report.notes import notes

@@ -19,7 +19,8 @@ from normexp.report.commands.runs import plot_command, table_command
 from normexp.report.figures.averages import lines_of
 from normexp.report.figures.runs import curves_of
 from normexp.report.files import write
-from normexp.report.frames.reading import Frame, experiment_frame, folder_frame, frame_of, joined
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.reading import experiment_frame, folder_frame, frame_of, joined
 from normexp.report.results import load
 from normexp.report.tables.runs import table
 

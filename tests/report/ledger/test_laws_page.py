@@ -6,7 +6,6 @@ from typing import Any
 
 import laws_document
 import pytest
-from in_process import InProcess
 from laws_document import document
 
 from normexp.errors import UserError
@@ -139,10 +138,9 @@ def test_page_of_the_documentation_is_that_of_the_records_and_says_what_every_to
     assert [name for name, each in tolerances.items() if not each or f"*Tolerance.* {each}" not in written] == []
 
 
-def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, monkeypatch):
+def test_reproduce_laws_runs_every_law_at_full_scale(cli, results, workers_here, monkeypatch):
     assert len(laws()) >= 13
     monkeypatch.setattr(reproduce, "laws", lambda: ["law_decay_rate"])
-    monkeypatch.setattr("normexp.sweeps.workers.Worker", InProcess)
     status, out, error = cli("reproduce", "--laws", "--dry-run", f"results_dir={results}")
     assert status == 0
     assert "law_decay_rate, scale paper" in out + error

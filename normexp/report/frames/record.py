@@ -163,7 +163,7 @@ class Record:
 
     def _learns(self) -> str:
         """Return the split whose accuracy shows whether the run learned: see `Made`."""
-        noise = (self.options or {}).get("dataset.label_noise")
+        noise = self.options.get("dataset.label_noise") if self.options else None
         return "train" if noise and float(noise) else "test"
 
     def _seconds(self) -> dict[str, Column]:

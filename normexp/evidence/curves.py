@@ -38,22 +38,25 @@ class Made:
         examples: split -> number of examples that it is evaluated on.
         chance: test accuracy of who always names the most frequent class of the test split; 0 where that is not known,
             or there are no classes.
+        learns: the split that shows whether a run learned what it was given: train where its labels were drawn anew,
+            which tell nothing about the test split.
     """
 
     commit: str = ""
     processor: str = ""
     examples: Mapping[str, int] = field(default_factory=dict)
     chance: float = 0.0
+    learns: str = "test"
 
     @staticmethod
-    def of(environment: Mapping[str, Any], chance: float = 0.0) -> Made:
+    def of(environment: Mapping[str, Any], chance: float = 0.0, learns: str = "test") -> Made:
         """Read it from the content of environment.json; older records tell less."""
         attempts = [*environment.get("continued", []), environment]  # of a run that went on elsewhere: all of them
         commits, processors = (
             " then ".join(dict.fromkeys(filter(None, each)))
             for each in zip(*((str(each.get("commit") or ""), _processor(each)) for each in attempts), strict=True)
         )
-        return Made(commits, processors, environment.get("data", {}).get("examples", {}), chance)
+        return Made(commits, processors, environment.get("data", {}).get("examples", {}), chance, learns)
 
 
 def _processor(environment: Mapping[str, Any]) -> str:

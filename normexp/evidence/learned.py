@@ -18,12 +18,14 @@ def chance_bound(chance: float, examples: int) -> float:
 
 
 def learned(curve: Curve) -> bool | None:
-    """Tell whether the test accuracy at a run's last evaluation is above chance by more than three standard errors.
+    """Tell whether the accuracy at a run's last evaluation is above chance by more than three standard errors.
+
+    It is that of the test split; of the training split where labels of it were drawn anew: those are what it was given.
 
     A run that diverged has not learned. None where chance or the number of examples is not known.
     """
-    values = curve.columns.get("test/accuracy")
-    examples = curve.made.examples.get("test", 0)
+    split = curve.made.learns
+    values, examples = curve.columns.get(f"{split}/accuracy"), curve.made.examples.get(split, 0)
     if not curve.made.chance or not examples or values is None or not len(values):
         return None
     return not curve.diverged and bool(values[-1] > chance_bound(curve.made.chance, examples))

@@ -23,6 +23,12 @@ def ended(accuracy: float, made: Made = TEN, status: str = "done") -> Curve:
     return replace(curve([0.1, 0.5, accuracy], status=status), made=made)
 
 
+def fitted(learns: str) -> Curve:
+    """Return a run that fits its training labels and knows nothing of the test split."""
+    run, made = ended(0.1), Made(examples={"train": 50, "test": 1000}, chance=0.1, learns=learns)
+    return replace(run, columns={**run.columns, "train/accuracy": np.array([0.1, 0.5, 1.0])}, made=made)
+
+
 def measured(**arms: dict[int, Curve]) -> Measured:
     return Measured(cells(**arms), (), (), (), (), ())
 
@@ -48,6 +54,8 @@ def test_chance_gets_above_the_bound_in_one_run_of_some_hundred() -> None:
         (ended(0.9, Made(examples={"test": 1000})), None),  # how often is the most frequent class right?
         (ended(0.9, Made(chance=0.1)), None),  # of how many examples?
         (replace(curve([1.0], "test/rmse"), made=TEN), None),
+        (fitted("train"), True),  # random labels: it is at chance on test examples, which is no failure to learn
+        (fitted("test"), False),
     ],
 )
 def test_learned_is_above_chance_at_the_end(run: Curve, expected: bool | None) -> None:

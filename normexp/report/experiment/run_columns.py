@@ -10,6 +10,11 @@ from normexp.report.experiment.columns import Column, Row
 from normexp.report.frames.measured import Measured
 from normexp.report.tables.table import EMPTY, Value
 
+NOISY = (
+    " Where training labels were drawn anew it is the last training accuracy and the training examples: random labels "
+    "can be learned, though they teach nothing about the test examples."
+)
+
 
 @dataclass(frozen=True)
 class Finite(Column):
@@ -52,6 +57,8 @@ class Learned(Column):
         return (
             f"Learned: runs whose last test accuracy is above {shares} %, the most frequent class's share, by more "
             f"than {ERRORS:g} standard errors of such a share of the test examples; a run can be finite and stay there."
+            + NOISY
+            * any(each.learns == "train" for each in made)
         )
 
     def judged(self, row: Row) -> list[bool | None]:

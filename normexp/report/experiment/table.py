@@ -28,6 +28,7 @@ from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
+from normexp.report.tables.row import explained
 from normexp.report.tables.table import Table
 
 REFUSED = "refused"
@@ -94,6 +95,7 @@ def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
             else ""
         )
         yield f"Mean ± standard deviation over the seeds with a finite value{same}."
+        yield from explained(column.text(row) for column in columns for row in rows)
     yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Affine2D, ScaledTranslation, Transform
 
@@ -37,9 +38,9 @@ def draw_lines(axes: Mapping[str, Axes], chart: Chart, theme: Theme) -> dict[str
         dashes = turns(axes, panel, lines[panel])
         moved = _shifts(ax, chart, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
-            _draw(ax, chart, line, theme, moved[i])
+            drawn = _draw(ax, chart, line, theme, moved[i])
             if i in dashes:
-                ax.lines[-1].set_linestyle(dashes[i])
+                drawn.set_linestyle(dashes[i])
         here = chart.panel_of(panel)
         shifts = _side_by_side(ax, chart, here, lines[panel], theme)
         for i, line in enumerate(lines[panel]):
@@ -191,11 +192,11 @@ def _written(ax: Axes, ticks: Mapping[float, str], theme: Theme) -> list[str]:
     return texts[:1] + [""] * (len(texts) - 1)
 
 
-def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> None:
+def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> Line2D:
+    """Draw a line with its band, bars and markers; return the line itself, without what lies on it."""
     style = line.style.line | {"linewidth": line.style.width * theme.lines}
     if line.behind:
-        ax.plot(line.x, line.mean, zorder=1.5, **style)
-        return
+        return ax.plot(line.x, line.mean, zorder=1.5, **style)[0]
     few = len(line.x) <= FEW
     if chart.mark == "interval":
         moved = _moved(ax, shift)
@@ -203,17 +204,18 @@ def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> Non
             line.x, line.low, line.high, color=line.style.color, linewidth=theme.lines, alpha=0.7, transform=moved
         )
         marker = line.style.marker or "o"
-        ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": marker}))
+        (drawn,) = ax.plot(line.x, line.mean, transform=moved, **(style | {"marker": marker}))
         hollow: dict[str, Any] = {"color": line.style.color, "markerfacecolor": "white", "zorder": 3}
         ax.plot(line.x[line.median], line.mean[line.median], marker, transform=moved, **hollow)
-        return
+        return drawn
     shown = np.isfinite(line.low) & np.isfinite(line.high)
     if shown.any():
         ax.fill_between(line.x, line.low, line.high, where=shown, color=line.style.color, alpha=0.15, linewidth=0)
     if len(line.x) == 1:
         style["marker"] = line.style.marker or "o"
-    ax.plot(line.x, line.mean, markevery=1 if few else 0.14, **style)
+    (drawn,) = ax.plot(line.x, line.mean, markevery=1 if few else 0.14, **style)
     _ends(ax, line, style, 2 if few else 1)
+    return drawn
 
 
 def _ends(ax: Axes, line: Line, style: dict[str, Any], count: int) -> None:

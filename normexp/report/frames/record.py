@@ -153,13 +153,18 @@ class Record:
         """Return what the claims read: all metrics and `probe/LAYER/STATISTIC`, by step."""
         diverged = self.status["step"] if self.state == "diverged" else None
         metrics = {name: values for name, values in self.metrics.items() if name != "lr"}
-        made = Made.of(self.directory.environment, self._chance())
+        made = Made.of(self.directory.environment, self._chance(), self._learns())
         return Curve(self.steps, metrics | self._probed(), self.state, diverged, made)
 
     def _chance(self) -> float:
         """Return the accuracy without looking that the data set's option tells; 0 where it tells none."""
         name = self.options["dataset"] if self.options else ""
         return float(said_by("dataset", name, "_chance_") or 0)
+
+    def _learns(self) -> str:
+        """Return the split whose accuracy shows whether the run learned: see `Made`."""
+        noise = self.options.get("dataset.label_noise") if self.options else None
+        return "train" if noise and float(noise) else "test"
 
     def _seconds(self) -> dict[str, Column]:
         """Return {seconds_per_step: one value per evaluation}, NaN where none was timed; nothing of a study."""

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from normexp.evidence.metrics import is_share
-from normexp.evidence.rounding import mean_and_deviation, number
+from normexp.evidence.rounding import like_ratios, mean_and_deviation, number
 from normexp.evidence.stats import mean, standard_deviation
 from normexp.report.frames.frame import Frame, text
 from normexp.report.frames.record import Record
 from normexp.report.metrics import factor
 from normexp.report.tables.table import EMPTY, Value
+
+APART = 100.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
+MEDIAN = "median "  # begins the cells in which there is no mean
+MEANING_OF_MEDIAN = (
+    f"Median, with the lowest and the highest value: in a cell whose values, all above 0, lie apart by a factor of "
+    f"{APART:g} or more, with a deviation larger than their mean, which then tells of the largest value alone."
+)
 
 
 @dataclass(frozen=True)
@@ -57,7 +65,7 @@ class Row:
 
 
 def summary(values: Sequence[float], runs: int, percent: bool = False) -> str:
-    """Return mean and standard deviation of the values as a table shows them.
+    """Return mean and standard deviation of the values as a table shows them; the median where these mislead.
 
     Args:
         values: of the runs that stayed finite.
@@ -65,9 +73,29 @@ def summary(values: Sequence[float], runs: int, percent: bool = False) -> str:
     """
     if not values:
         return "diverged" if runs else EMPTY
-    centre = mean(values)
-    text = mean_and_deviation(centre, standard_deviation(values), percent) if values[1:] else number(centre, percent)
+    text = _median(values) if misleads(values) else _mean(values, percent)
     return text if len(values) == runs else f"{text} ({len(values)} of {runs} finite)"
+
+
+def misleads(values: Sequence[float]) -> bool:
+    """Tell whether mean and standard deviation say nothing of values: `(1.2 ± 5.4)e+181` of such that overflow."""
+    apart = len(values) > 1 and min(values) > 0 and max(values) >= APART * min(values)
+    return apart and standard_deviation(values) > mean(values)
+
+
+def explained(cells: Iterable[str]) -> list[str]:
+    """Return the note below a table that says what a median is there; nothing where no cell has one."""
+    return [MEANING_OF_MEDIAN] if any(cell.startswith(MEDIAN) for cell in cells) else []
+
+
+def _median(values: Sequence[float]) -> str:
+    centre, low, high = like_ratios(statistics.median(values), min(values), max(values))
+    return f"{MEDIAN}{centre}, {low} to {high}"
+
+
+def _mean(values: Sequence[float], percent: bool) -> str:
+    centre = mean(values)
+    return mean_and_deviation(centre, standard_deviation(values), percent) if values[1:] else number(centre, percent)
 
 
 def rows_of(frame: Frame, keys: Sequence[str]) -> list[Row]:

@@ -12,7 +12,7 @@ from normexp.report.frames.reading import Frame, where
 from normexp.report.metrics import title
 from normexp.report.notes import notes
 from normexp.report.tables.against import against
-from normexp.report.tables.row import Row, rows_of
+from normexp.report.tables.row import Row, explained, rows_of
 from normexp.report.tables.table import Table
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
     if beside is not None and not metrics:
         raise UserError("table: --against: no run is finished")
     tuned = beside is not None and every_rate_was_chosen(record.directory for record in frame.records)
+    medians = explained(row.text(metric) for row in rows for metric in metrics)
     compared = None if beside is None else against(rows, by[0] if by else "arm", beside, metrics[0], tuned)
     return Table(
         title=_title(frame.keys([key for key in places if key not in shown]), by),
@@ -63,7 +64,7 @@ def table(frame: Frame, by: Sequence[str] = (), beside: str | None = None) -> Ta
         ],
         values=[row.plain(metrics) | (compared.plain(i) if compared else {}) for i, row in enumerate(rows)],
         texts=len(shown),
-        notes={"": [meaning, *([compared.note] if compared else []), *notes(frame), *studies]},
+        notes={"": [meaning, *medians, *([compared.note] if compared else []), *notes(frame), *studies]},
     )
 
 

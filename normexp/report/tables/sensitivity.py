@@ -27,7 +27,7 @@ from normexp.records.ranges import ranges
 from normexp.report.frames.frame import text
 from normexp.report.frames.record import Record
 from normexp.report.metrics import factor, title
-from normexp.report.tables.row import summary
+from normexp.report.tables.row import explained, summary
 from normexp.report.tables.table import EMPTY, Table, Value
 
 MEANING = (
@@ -119,13 +119,14 @@ def sensitivity_table(
         return None
     one = min(settings, key=partial(_cost_of_all, arms))
     at_one = f"{title(metric)} at {key}={text(one)}"
+    medians = explained(arm.text(setting) for arm in arms for setting in (one, arm.best))
     alone = [ONE_SEED] if any(len(arm.sensitivities) == 1 for arm in arms) else []
     return Table(
         title=f"How much {title(metric).removesuffix(' (%)')} depends on {key}.",
         heads=["arm", at_one, f"best {key}", f"{title(metric)} there", "sensitivity", "minus the first", "finite"],
         rows=[_row(arm, arms[0], one, confidence) for arm in arms],
         values=[_plain(arm, arms[0], one, key, confidence) for arm in arms],
-        notes={"": [*notes, MEANING.format(key=key), *alone, SAME_RUNS, *_dropped(tried, key)]},
+        notes={"": [*notes, MEANING.format(key=key), *medians, *alone, SAME_RUNS, *_dropped(tried, key)]},
         label=f"sensitivity-{key}",
     )
 

@@ -55,14 +55,19 @@ def test_zoom_shows_a_part_larger(two: Made) -> None:
     ]
 
 
-def test_of_lines_that_coincide_the_upper_one_has_gaps(fabricate: Fabric) -> None:
-    experiment = made(fabricate)
+@pytest.mark.parametrize(
+    "spec", [{"kind": "curves"}, {"kind": "against", "axis": "optim.lr"}], ids=["curves", "points with bars"]
+)
+def test_of_lines_that_coincide_the_upper_one_has_gaps(fabricate: Fabric, spec: dict[str, str]) -> None:
+    """Of points with bars it was the points that lie on the line, which have none."""
+    experiment = made(fabricate, grid={"seed": [0], "optim.lr": [0.1, 0.2, 0.3]} if "axis" in spec else {"seed": [0]})
     experiment.run(lambda arm, point, _: [{"step": step, "test/loss": float(step)} for step in range(3)])
-    figure = experiment.figure(kind="curves", metric="test/loss")
-    lower, upper = (line._unscaled_dash_pattern for line in figure.axes[0].lines)  # type: ignore[attr-defined]
+    figure = experiment.figure(metric="test/loss", **spec)
+    drawn = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 3]
+    lower, upper = (line._unscaled_dash_pattern for line in drawn)  # type: ignore[attr-defined]
     assert lower == (0, None)
     assert upper[1] == (TURN, TURN)
-    assert "have gaps" in experiment.caption(kind="curves", metric="test/loss")
+    assert "have gaps" in experiment.caption(metric="test/loss", **spec)
 
 
 @pytest.mark.parametrize(("apart", "turn"), [(0.004, True), (0.05, False)])

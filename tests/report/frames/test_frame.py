@@ -47,6 +47,14 @@ def test_one_row_per_run_and_one_per_value(fabricate: Fabric) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(("noise", "split"), [({}, "test"), ({"dataset__label_noise": 1.0}, "train")])
+def test_labels_drawn_anew_are_learned_on_the_training_split(
+    fabricate: Fabric, noise: dict[str, float], split: str
+) -> None:
+    (record,) = folder_frame([fabricate(**noise)]).records
+    assert record.curve.made.learns == split
+
+
 @pytest.mark.parametrize("status", ["diverged", "failed", "running", "interrupted"])
 def test_runs_that_did_not_end_well_are_there_with_their_status(fabricate: Fabric, status: str) -> None:
     frame = folder_frame([fabricate(norm="batch"), fabricate(norm="batch", seed=1, status=status)])

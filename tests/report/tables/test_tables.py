@@ -42,6 +42,26 @@ def test_mean_and_sample_standard_deviation_over_all_seeds(fabricate: Fabric) ->
     assert float(plain["test_accuracy_sd"]) == pytest.approx(statistics.stdev(accuracies), rel=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("losses", "expected"),
+    [
+        ([4.3e175, 3.3e178, 2.6e182], "median 3.30e+178, 4.30e+175 to 2.60e+182"),  # it was (0.9 ± 1.5)e+182
+        ([69.1, 70, 82, 91, 1.09e5], "median 82, 69 to 109000"),
+        ([0.0, 0.0, 90.0], "30 ± 52"),  # 0 is no number of decades away
+        ([2.0, 190.0, 200.0], "130 ± 110"),
+        ([1.0, 1.1, 30.0], "11 ± 17"),
+    ],
+)
+def test_where_a_mean_tells_of_one_run_alone_there_is_the_median(
+    fabricate: Fabric, losses: list[float], expected: str
+) -> None:
+    columns = ("step", "test/loss")
+    runs = [fabricate(seed=i, columns=columns, table=[{"step": 1, "test/loss": x}]) for i, x in enumerate(losses)]
+    content = table(folder_frame(runs))
+    assert content.rows[0][-1] == expected
+    assert any("Median" in note for note in content.notes[""]) is expected.startswith("median")
+
+
 def test_one_seed_has_no_standard_deviation(fabricate: Fabric) -> None:
     run = fabricate(0.5)
     assert cells([run])[0]["test accuracy (%) ↑"] == "50.00"

@@ -23,7 +23,7 @@ def check_named(
 
     def named(*keys: str) -> list[Any]:
         values = [getattr(spec, key, None) for key in keys]
-        return [each for value in values if value for each in ([value] if isinstance(value, str) else value)]
+        return [each for value in values if value is not None for each in ([value] if isinstance(value, str) else value)]
 
     rivals = [arm.removeprefix(BEST_OF) for arm in [getattr(spec, "target", None)] if isinstance(arm, str)]
     check_arms(where, [*named("arm", "arms", "published", "relative_to"), *rivals], arms)

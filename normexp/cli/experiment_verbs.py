@@ -55,6 +55,7 @@ def freeze(arguments: argparse.Namespace) -> int:
     from normexp.experiments.freeze import freeze as write
     from normexp.experiments.keys import RENDER
     from normexp.experiments.load import load
+    from normexp.records import printable
     from normexp.report.commands.named import plugins_of, results_of, split
     from normexp.runs.run import check_writable
 
@@ -68,7 +69,7 @@ def freeze(arguments: argparse.Namespace) -> int:
         written = write(experiment, results, ahead=True)
         print(written or f"{frozen_path(experiment, results)}: is there already")
         for change in changes_since_frozen(experiment, results):
-            print(f"  {change}")
+            print(f"  {printable(change)}")
     return 0
 
 

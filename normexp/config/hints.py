@@ -99,7 +99,7 @@ def path_hint(group: str, name: str) -> str:
 def data_hint(name: str) -> str:
     """Return how a file or a folder of data is given that was named in the place of a data set; else nothing."""
     path, code = Path(name), _CODE.match(name)
-    if path.is_dir() or (name.endswith(ARCHIVES) and path.is_file()):
+    if os.path.isdir(path) or (name.endswith(ARCHIVES) and os.path.isfile(path)):
         return did_you_mean(f"dataset=image_folder {shlex.quote(f'dataset.path={name}')}")
     if path.suffix in DATA:
         return did_you_mean(f"dataset={DATA[path.suffix]} {shlex.quote(f'dataset.file={name}')}")

@@ -42,6 +42,19 @@ class Strict(BaseModel):
                     raise refusal(unknown("key", str(key), known), key, kind="unknown_key")
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _no_empty_texts(cls, data: Any) -> Any:
+        """Refuse an empty text in the place of a name, which would count as none where that may be left out."""
+        for name, field in cls.model_fields.items() if isinstance(data, dict) else ():
+            given = data.get(spelling(name, field))
+            if isinstance(given, str) and not given.strip() and field.default != "":
+                raise refusal(
+                    "is missing" if field.is_required() else "is empty; say something or leave it out",
+                    spelling(name, field),
+                )
+        return data
+
 
 def spelling(name: str, field: FieldInfo) -> str:
     """Return how a field is written in the YAML."""

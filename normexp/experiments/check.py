@@ -49,11 +49,11 @@ def check(experiment: Experiment, document: Document) -> Experiment:
     arms = list(experiment.arms)
     if "seed" not in experiment.grid:
         raise document.error("has no seed", "grid")
-    for arm in experiment.refused:
-        check_refused(experiment, document, arm)
     check_arm_folders(experiment, document)
     check_looks(experiment, document)
     check_replaced(experiment, document)
+    for arm in experiment.refused:
+        check_refused(experiment, document, arm)
     check_texts(experiment, document)
     by_arm = {arm: [composed(experiment, document, arm, point) for point in experiment.points()] for arm in arms}
     configs = [config for own in by_arm.values() for config in own]

@@ -47,7 +47,7 @@ def _file_name(name: str) -> str:
 
 
 Target = Annotated[float | str, BeforeValidator(_target)]
-Names = Annotated[list[str], BeforeValidator(_listed)]
+Names = Annotated[list[Text], Field(min_length=1), BeforeValidator(_listed)]
 Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 Windows = Annotated[dict[Scale, Window], BeforeValidator(_by_scale)]

@@ -136,7 +136,7 @@ class Counts(Figure):
 
     numbered = ()
     kind: Literal["counts"]
-    metrics: list[str]
+    metrics: Names
     at: At = "last"
 
 

@@ -116,7 +116,7 @@ class Table(Strict):
 
     metric: str | None = None
     """Compare arms in this one, with published numbers and paired differences."""
-    columns: list[str | Look] = Field(default_factory=list)
+    columns: list[Text | Look] = Field(default_factory=list)
     """Several metrics side by side: a name, or where to read it off."""
     at: At | None = None
     """Where a metric is read off that does not say."""

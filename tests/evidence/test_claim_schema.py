@@ -91,6 +91,8 @@ def test_each_mistake_is_one_line(changes: dict[str, Any], message: str) -> None
         ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1"}, "target: is missing"),
         ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1", "target": "best of LM"}, "mean LN"),
         ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1", "target": "soon"}, "published number"),
+        ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1", "target": "< 0.9"}, "'< 0.9' is no target"),
+        ({"compare": "steps", "metric": METRIC, "than": "LN", "in": "> 1", "target": "never"}, "'never' is no target"),
         ({"compare": "steps", "metric": "probe/width", "than": "LN", "in": "> 1", "target": 1}, "say better"),
         ({"compare": "trend", "metric": METRIC, "axis": "batchsize", "in": "> 0"}, "did you mean batch_size"),
         (

@@ -47,6 +47,13 @@ def test_never_in_both_is_undecided() -> None:
     assert said(cells(BN=NEVER, plain=NEVER), "reaches_before", than="plain", target=0.9) == "undecided"
 
 
+def test_a_target_that_every_run_meets_before_it_trains_says_so() -> None:
+    """It said that some runs never arrive."""
+    found = verdict(cells(BN=FAST, plain=SLOW), "reaches_before", than="plain", target=0)
+    assert (found.verdict, found.p) == ("undecided", None)
+    assert "every run is there before it trains" in found.evidence
+
+
 def test_target_is_the_best_of_an_arm_seed_by_seed() -> None:
     baseline = {seed: curve([0.1, 0.5, 0.6 + 0.01 * seed]) for seed in range(5)}
     arm = {seed: curve([0.1, 0.6 + 0.01 * seed, 0.7]) for seed in range(5)}

@@ -224,6 +224,26 @@ UNSOUND = {
     "margin below 0": (change("table", "margin", to=-1), "table.margin: -1: must be above 0"),
     "no arms": (change("arms", to={}), "arms: is empty; give 1 or more"),
     "an empty grid": (change("grid", to={}), "grid: is empty; give 1 or more"),
+    "a column without a name": (change("table", to={"columns": ["", "test/loss"]}), "table.columns[0]: is missing"),
+    "a figure of no metric": (change("figures", 0, "metric", to=""), "figures[0].metric: is missing"),
+    "a figure along no axis": (
+        change("figures", 0, to={"name": "x", "kind": "against", "metric": "test/loss", "axis": ""}),
+        "figures[0].axis: is missing",
+    ),
+    "a figure of no metrics": (
+        change("figures", 0, to={"name": "x", "kind": "counts", "metrics": []}),
+        "figures[0].metrics: is empty; give 1 or more",
+    ),
+    "an empty baseline": (change("table", "baseline", to=""), "table.baseline: is empty; say something or leave it"),
+    "a data set of 3,000 letters": (
+        change("arms", "Plain", to={"dataset": "x" * 3000}),
+        "arm 'Plain': dataset=xxx",
+        "does not exist",
+    ),
+    "refused for what the grid replaces": (
+        change("refused", to={"Small": {"norm": "batch", "batch_size": 1}}),
+        "refused.Small.batch_size: batch_size is an axis of the grid",
+    ),
     "one rung": (
         change("select", "halving", to={"steps": [1], "keep": []}),
         "select.halving.steps: [1]; give 2 or more",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import isfinite
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
@@ -59,9 +60,12 @@ def _listed(given: Any) -> list[Any]:
 def _read_target(given: Any) -> Any:
     if isinstance(given, str):
         try:
-            return Printed.of(given).value
+            printed = Printed.of(given)
         except UserError as error:
             raise refusal(error) from None
+        if printed.bound or not isfinite(printed.value):
+            raise refusal(f"{given!r} is no target; give a number alone: what is better tells from which side")
+        return printed.value
     return _read_place(given) if isinstance(given, Mapping) else given
 
 

@@ -23,9 +23,10 @@ def check_replaced(experiment: Experiment, document: Document) -> None:
     refuse = partial(_refuse, document, experiment.scale)
     of_runs: list[tuple[Place, Iterable[str]]] = [(("common",), experiment.common)]
     of_runs += [(("arms", arm), own) for arm, own in experiment.arms.items()]
+    refused = [(("refused", arm), own) for arm, own in experiment.refused.items()]
     select = experiment.select
     searched = [(("select", "search"), select.search)] if select else []
-    refuse([*of_runs, *searched], experiment.grid, "is an axis of the grid, whose values would replace it")
+    refuse([*of_runs, *refused, *searched], experiment.grid, "is an axis of the grid, whose values would replace it")
     if select:
         of_trials = (("select", "common"), select.common)
         refuse([*of_runs, of_trials], select.search, "is searched, and what is chosen would replace it")

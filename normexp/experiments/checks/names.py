@@ -22,8 +22,8 @@ def check_named(
     """
 
     def named(*keys: str) -> list[Any]:
-        values = [getattr(spec, key, None) for key in keys]
-        return [each for value in values if value for each in ([value] if isinstance(value, str) else value)]
+        values = [value for key in keys if (value := getattr(spec, key, None)) is not None]
+        return [each for value in values for each in ([value] if isinstance(value, str) else value)]
 
     rivals = [arm.removeprefix(BEST_OF) for arm in [getattr(spec, "target", None)] if isinstance(arm, str)]
     check_arms(where, [*named("arm", "arms", "published", "relative_to"), *rivals], arms)

@@ -22,7 +22,8 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.keys import FILES, REPRODUCE, RESULTS
 from normexp.experiments.load import document_of, laws, load, names, read, scales, usual_scale
 from normexp.experiments.reproduce import Reproduction, chosen_arms
-from normexp.records import read_json
+from normexp.records import printable, read_json
+from normexp.records.files import MOST_TEXT
 from normexp.records.names import CLAIMS
 from normexp.report.commands.named import plugins_of, results_of, split
 from normexp.report.ledger.judged import shown_verdict
@@ -183,7 +184,7 @@ def _plan(experiments: Sequence[Experiment], results: Path) -> int:
     from normexp.report.commands.power import power
 
     for experiment in experiments:
-        print("\n".join(power(experiment, results)))
+        print("\n".join(printable(line, MOST_TEXT) for line in power(experiment, results)))
     return 0
 
 
@@ -203,7 +204,7 @@ def _show(experiment: Experiment, results: Path) -> None:
     print(next(path for path in written if path.name == "table.md").read_text(encoding="utf-8"))
     for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
         changed = "; changed after the runs" if entry["changed"] else ""
-        print(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']}{changed})")
+        print(printable(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']}{changed})", MOST_TEXT))
     print()
     for path in written:
         print(path)

@@ -108,8 +108,15 @@ def _by_own_part(error: UserError, config: Config, group: str) -> UserError | No
 
 
 def own_parts(config: Config) -> dict[str, str]:
-    """Return {group: target} of the parts that are the user's own."""
-    return {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
+    """Return {group: target} of the parts that are the user's own; of a part of a scheme {norm.PART: target}."""
+    own = {group: config[group]["_target_"] for group in GROUPS if "." in config.choices[group]}
+    parts = {f"norm.{key}": part.get("_target_") for key, part in config["norm"].items() if isinstance(part, Mapping)}
+    return own | {key: target for key, target in parts.items() if target and not is_inside(target, TRUSTED)}
+
+
+def has_own(config: Config, *groups: str) -> bool:
+    """Tell whether a part of one of these groups, or a part of that, is the user's own."""
+    return any(key.partition(".")[0] in groups for key in own_parts(config))
 
 
 def innermost(frames: Sequence[FrameType], own: Mapping[str, str], config: Config) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from normexp.config import Config
-from normexp.config.instantiate import locate, own_parts
+from normexp.config.instantiate import has_own, locate, own_parts
 from normexp.data.loading import Loader
 from normexp.errors import RAISED_BY, UserError, kind_and_line
 from normexp.evidence.curves import PROBE
@@ -68,7 +68,7 @@ def _of_study(config: Config, loader: Loader) -> None:
     own = own_parts(config)
     for target in own.values():
         locate(target, config["plugins"])
-    if "norm" in own:
+    if has_own(config, "norm"):
         build_norm(config)
     if "dataset" in own:
         loader.load(config)

@@ -138,6 +138,13 @@ class FailsUnderAutocast(Mean):
         return super().forward(x) * (2 if torch.is_autocast_enabled("cpu") else 1)
 
 
+class InPlace(Mean):
+    def forward(self, x):
+        with torch.no_grad():
+            x.sub_(1)
+        return super().forward(x + 1)
+
+
 class Narrows(Mean):
     def forward(self, x):
         return super().forward(x.float().square()).to(x.dtype)
@@ -152,6 +159,7 @@ WRONG = {
     HalfGradient: "gradients in half precision",
     NoSecondDerivative: "second derivative (float64, finite differences)",
     FailsUnderAutocast: "bfloat16 autocast",
+    InPlace: "the input stays as it is",
     WrongType: "output has the input's shape and type",
     DividesByZero: "finite output and gradient on constant input",
     Cancels: "accurate in float32 at an offset of 1e6",

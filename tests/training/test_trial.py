@@ -105,3 +105,49 @@ def test_tokens_of_an_own_text_are_not_scaled() -> None:
         UserError, match=r"^inputs=standardize does not fit dataset=test_trial.Bytes: .*; use inputs=none$"
     ):
         build(config, Loader().load(config))
+
+
+class Changes(nn.Module):
+    """What a normalization of somebody's own may do to x (N, C) by mistake."""
+
+    def __init__(self, mistake: str) -> None:
+        super().__init__()
+        self.mistake, self.calls = mistake, torch.zeros(())
+
+    def forward(self, x):
+        if self.mistake == "counts":
+            self.calls += 1
+        return {
+            "counts": lambda: x,
+            "shape": lambda: x.mean(-1, keepdim=True),
+            "type": lambda: x.double(),
+            "tuple": lambda: (x, x),
+            "in place": lambda: x.sub_(1),
+        }[self.mistake]()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mistaken(Norm):
+    mistake: str
+
+    def normalization(self, num_features):
+        return Changes(self.mistake)
+
+
+@pytest.mark.parametrize("place", ["norm", "norm.activations"])
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    {
+        "shape": r"its normalization\(\) makes float32 \(64, 1\) of float32 \(64, 100\); it must keep shape and type$",
+        "type": r"makes float64 \(64, 100\) of float32 \(64, 100\); it must keep shape and type \(\.to\(x\.dtype\)\)$",
+        "tuple": r"the module of its normalization\(\) returns a tuple, not a tensor$",
+        "in place": r"changes its input in place, which the network may read again; return a new tensor$",
+        "counts": r"remembers \S+\.calls, which changes with every call; ",
+    }.items(),
+)
+def test_what_an_own_normalization_may_not_do_is_told_alone_and_in_a_stack(mistake, said, place) -> None:
+    words = [f"{place}=test_trial.Mistaken", f"{place}.mistake={mistake}", "plugins=[test_trial]"]
+    stacked = ["norm=stack", "norm.weights=weight"] if place != "norm" else []
+    config = compose(["model=mlp", "dataset=digits", "threads=1", *stacked, *words])
+    with pytest.raises(UserError, match=said):
+        build(config, Loader().load(config))

@@ -27,6 +27,8 @@ def second_derivative(case: Case) -> None:
     """What a probe of the Hessian, or a gradient penalty, differentiates."""
     module = randomized(case.norm.normalization(CHANNELS).double())
     x = torch.randn(4, CHANNELS, 5, dtype=torch.double, requires_grad=True)
+    if not copy.deepcopy(module)(x).requires_grad:
+        raise Broken("the output has no gradient")
     if not torch.autograd.gradgradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
         raise Broken(f"the gradient's gradient differs from finite differences{_narrowed(module, x)}")
 

@@ -17,6 +17,17 @@ def keeps_shape_and_type(case: Case) -> None:
                 raise Broken(f"{shape} {dtype} -> {tuple(y.shape)} {y.dtype}")
 
 
+def leaves_its_input(case: Case) -> None:
+    """A residual network adds what it has normalized."""
+    for shape in case.shapes():
+        x = torch.randn(shape)
+        before, module = x.clone(), make(case.norm)
+        for training in (True, False):
+            module.train(training)(x)
+            if not torch.equal(x, before):
+                raise Broken(f"changes its input in place, on {shape}")
+
+
 def channels_last_stays(case: Case) -> None:
     for dtype in (torch.float32, torch.bfloat16):
         for offset in (0.0, 1e4):
@@ -91,6 +102,7 @@ def says_whether_it_mixes(case: Case) -> bool:
 
 OF_SIZES = (
     Clause("output has the input's shape and type", keeps_shape_and_type, on_activations),
+    Clause("the input stays as it is", leaves_its_input, on_activations),
     Clause("channels last stays channels last", channels_last_stays, normalizes),
     Clause("a map of one pixel is a vector", one_pixel_is_a_vector, normalizes),
     Clause("one example", one_example, normalizes),

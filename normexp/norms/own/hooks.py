@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from normexp.norms.base import Norm
 
 MARK = "of_the_scheme"  # an attribute of a module that a scheme has made for itself
+MADE_BY = "made_by_hook"  # one of a module whose output has its input's shape and type
+KEEPING_FORM = ("normalization", "linear_normalization", "sequence")
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,8 @@ def making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
         made = _modules_of(getattr(module, "parametrizations", None)) if sets_weights else _modules_of(module)
         for each in made - before:
             setattr(each, MARK, True)
+        if hook.__name__ in KEEPING_FORM:
+            setattr(module, MADE_BY, hook.__name__)
         return module
 
     return made
@@ -66,6 +70,11 @@ def making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
 def is_of_scheme(module: nn.Module) -> bool:
     """Tell whether a hook of the user's own has made a module: it keeps its start, and is no layer of the network."""
     return getattr(module, MARK, False) is True
+
+
+def normalizing_hook(module: nn.Module) -> str | None:
+    """Return which hook of the user's own has made a module that keeps shape and type; None of any other."""
+    return getattr(module, MADE_BY, None)
 
 
 def _drawn() -> AbstractContextManager[None]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from normexp.config import Config
+from normexp.config.instantiate import has_own
 from normexp.errors import UserError, first_line, kind_and_line, whose_memory
 from normexp.norms.convert import WAY_OUT
 
@@ -22,7 +23,7 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
         way_out: the end of the line.
         shape: stands before it where torch complains, which speaks of what reached some layer inside.
     """
-    own = any("." in config.choices[group] for group in ("model", "norm", "init"))
+    own = has_own(config, "model", "norm", "init")
     known = (ValueError, RuntimeError, AssertionError, MemoryError, OverflowError)
     try:
         yield

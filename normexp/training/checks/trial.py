@@ -8,11 +8,13 @@ import torch
 from torch import Tensor, nn
 
 from normexp.config import Config
+from normexp.config.instantiate import has_own
 from normexp.config.text import amount
 from normexp.data.base import Data
 from normexp.errors import first_line
 from normexp.seeding import seeded
 from normexp.training.checks.fitting import fitting
+from normexp.training.checks.forms import forms_kept
 from normexp.training.checks.order import check_order
 from normexp.training.checks.unkept_state import check_computed, check_state
 
@@ -24,16 +26,17 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
     way_out = "; model.normalize_output=false may help" if config["model"].get("normalize_output") else ""
     if (rows := len(data.train)) < config["batch_size"]:
         way_out += f"; only {amount(rows, 'example')} of the data {'are' if rows > 1 else 'is'} trained on"
-    own = any("." in config.choices[group] for group in ("model", "dataset"))
+    own = has_own(config, "model", "dataset")
     shape = f"; an example has shape {data.input_shape}"
     with fitting(config, way_out, shape), torch.set_grad_enabled(own), seeded(config["seed"], "trial"):
         check_computed(model)
         trial = copy.deepcopy(model)
-        batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
+        with forms_kept(trial):
+            batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
         if own:
             expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
             check_outputs(outputs, expected, trains=True)
-        if own or "." in config.choices["norm"]:
+        if own or has_own(config, "norm"):
             check_state(model, trial, batch)
             check_order(trial, data)
         if own:

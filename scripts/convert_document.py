@@ -145,8 +145,8 @@ def refusals(pairs: Sequence[Row]) -> str:
 
 def marks(pairs: Iterable[Row]) -> dict[str, str]:
     """Return reason -> its letter, the most frequent first."""
-    counted = Counter(why for row in pairs if (why := verdict(row)))
-    return dict(zip(counted := [why for why, _ in counted.most_common()], LETTERS[: len(counted)], strict=True))
+    counted = Counter(why for row in pairs if (why := verdict(row))).most_common()
+    return {why: letter for (why, _), letter in zip(counted, LETTERS[: len(counted)], strict=True)}
 
 
 def matrix(pairs: Sequence[Row]) -> str:

@@ -24,14 +24,12 @@ from normexp.norms.group import GroupNorm
 from normexp.norms.stack import Stack
 from normexp.training.build import named_norm
 
-ROOT = Path(__file__).resolve().parent.parent
-DOCUMENT, PAIRS = ROOT / "docs" / "convert.md", ROOT / "results" / "convert" / "pairs.csv"
+TOP = Path(__file__).resolve().parent.parent
+DOCUMENT, PAIRS = TOP / "docs" / "convert.md", TOP / "results" / "convert" / "pairs.csv"
 COLUMNS = (
     "network", "scheme", "outcome", "reason", "parameters", "units", "brought", "folded", "unfolded", "error",
     "not_folded", "batch_for_batch",
 )  # fmt: skip
-
-
 NAMES = [name for name in options("norm") if name != "stack"]
 
 

@@ -7,7 +7,7 @@ from laws_document import document
 
 from normexp.records import write_atomically
 
-ROOT = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    write_atomically(ROOT / "docs" / "laws.md", document(ROOT / "results"))
+    write_atomically(TOP / "docs" / "laws.md", document(TOP / "results"))

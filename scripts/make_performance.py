@@ -14,9 +14,9 @@ from typing import Any
 
 from normexp.bench.ratio import Ratio, decimals
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGES = [ROOT / "docs" / name for name in ("performance.md", "scale.md")]
-BENCH = ROOT / "results" / "bench"
+TOP = Path(__file__).resolve().parent.parent
+PAGES = [TOP / "docs" / name for name in ("performance.md", "scale.md")]
+BENCH = TOP / "results" / "bench"
 BLOCK = re.compile(r"(<!-- bench:(\S+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 MAPS, VECTORS = "(128, 96, 32, 32)", "(128, 512)"
 COMPILED = ", compiled"

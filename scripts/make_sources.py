@@ -9,7 +9,7 @@ from normexp.records import write_atomically
 from normexp.report.ledger.judged import read_reports
 from normexp.report.ledger.sources import entries
 
-ROOT = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    write_atomically(ROOT / "docs" / "sources.md", page(entries(ROOT / "results"), read_reports(ROOT / "results")))
+    write_atomically(TOP / "docs" / "sources.md", page(entries(TOP / "results"), read_reports(TOP / "results")))

@@ -34,11 +34,11 @@ import pytest
 import torch
 from norm_mutations import MUTATIONS, Mutation
 
-ROOT = Path(__file__).resolve().parent.parent
-SCHEMES = sorted(path.stem for path in (ROOT / "configs" / "norm").glob("*.yaml"))
+TOP = Path(__file__).resolve().parent.parent
+SCHEMES = sorted(path.stem for path in (TOP / "configs" / "norm").glob("*.yaml"))
 ENOUGH = 3
 ARGUMENTS = ["-x", "-q", "-p", "no:cacheprovider", "--assert=plain", "--strict-markers", "-m", "not slow and not data"]
-ARGUMENTS += ["--override-ini=addopts=", "--rootdir", str(ROOT)]  # one process: this one
+ARGUMENTS += ["--override-ini=addopts=", "--rootdir", str(TOP)]  # one process: this one
 ARGUMENTS += ["-p", "no:unraisableexception"]  # what a forked process collects of its parent says nothing of a mutant
 FINE = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 ROW = re.compile(r"^\| (\w+) \| (.*) \| (.*) \| ([0-9a-f]+\+?) \|$", re.MULTILINE)  # of the page
@@ -152,8 +152,8 @@ def digest(scheme: str, mutation: Mutation) -> str:
 @cache
 def sources(scheme: str) -> str:
     """Return a hash of the schemes, their configurations and what tests this one."""
-    shared = [path for path in (ROOT / "tests" / "norms").rglob("*.py") if not path.name.startswith("test_")]
-    parts = [*(ROOT / "normexp" / "norms").rglob("*.py"), *(ROOT / "configs" / "norm").glob("*.yaml")]
+    shared = [path for path in (TOP / "tests" / "norms").rglob("*.py") if not path.name.startswith("test_")]
+    parts = [*(TOP / "normexp" / "norms").rglob("*.py"), *(TOP / "configs" / "norm").glob("*.yaml")]
     texts = [path.read_bytes() for path in sorted([*parts, *shared, *test_files(scheme)])]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
@@ -185,7 +185,7 @@ def table(outcomes: Iterable[Outcome], before: str = "") -> str:
 
 def commit() -> str:
     """Return the commit that is checked out, with a + where something was changed since."""
-    asked = ["git", "-C", str(ROOT), "describe", "--always", "--dirty=+"]
+    asked = ["git", "-C", str(TOP), "describe", "--always", "--dirty=+"]
     return subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
 
 
@@ -265,8 +265,8 @@ def stages(scheme: str) -> list[list[Path]]:
 
 def apply(mutation: Mutation, folder: Path) -> bool:
     """Copy the package into the folder and break it; False if the old text is not there exactly once."""
-    shutil.copytree(ROOT / "normexp", folder / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
-    (folder / "configs").symlink_to(ROOT / "configs")
+    shutil.copytree(TOP / "normexp", folder / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "configs").symlink_to(TOP / "configs")
     if mutation is UNBROKEN:
         return True
     path = folder / "normexp" / "norms" / mutation.file
@@ -280,9 +280,9 @@ def apply(mutation: Mutation, folder: Path) -> bool:
 def test_files(scheme: str) -> Iterable[Path]:
     """Return the files with generated tests, and those that import the scheme or one of its parts."""
     generated = {f"test_{name}.py" for name in ("reference", "contract", "theorems", "block", "options", "recurrent")}
-    config = (ROOT / "configs" / "norm" / f"{scheme}.yaml").read_text()
+    config = (TOP / "configs" / "norm" / f"{scheme}.yaml").read_text()
     classes = {target.rpartition(".")[2] for target in re.findall(r"_target_: (\S+)", config)} - {"Norm"}
-    paths = sorted((ROOT / "tests" / "norms").glob("test_*.py"))
+    paths = sorted((TOP / "tests" / "norms").glob("test_*.py"))
     others = ("test_convert.py", "test_convert_networks.py", "test_fold.py")  # they use some schemes as examples
     return [path for path in paths if path.name in generated or (imports(path, classes) and path.name not in others)]
 

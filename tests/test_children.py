@@ -9,7 +9,7 @@ import pytest
 
 from normexp.children import child, normexp, python
 
-ROOT = Path(__file__).parents[1]
+TOP = Path(__file__).parents[1]
 PARENT = """
 import subprocess, sys
 command = [sys.executable, "-c", "print(flush=True); input()"]
@@ -32,7 +32,7 @@ def test_what_lies_in_the_current_folder_is_not_imported(tmp_path, safe_path):
 
 
 def test_there_is_one_way_to_start_python():
-    using = [path.name for path in (ROOT / "normexp").rglob("*.py") if "sys.executable" in path.read_text()]
+    using = [path.name for path in (TOP / "normexp").rglob("*.py") if "sys.executable" in path.read_text()]
     assert using == ["children.py"]
 
 

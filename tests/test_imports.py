@@ -11,13 +11,13 @@ from pathlib import Path
 import grimp
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent
 LINT = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
 
 
 @pytest.mark.slow
 def test_imports_keep_the_layers():
-    done = subprocess.run([sys.executable, "-c", LINT], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", LINT], cwd=TOP, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
 
 
@@ -34,8 +34,8 @@ BREACHES = {
 @pytest.mark.slow
 @pytest.mark.parametrize(("stray", "imported"), BREACHES.values(), ids=BREACHES)
 def test_imports_that_break_the_contract_are_found(tmp_path, stray, imported):
-    shutil.copytree(ROOT / "normexp", tmp_path / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    shutil.copytree(TOP / "normexp", tmp_path / "normexp", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(TOP / "pyproject.toml", tmp_path)
     (tmp_path / f"{stray.replace('.', '/')}.py").write_text(f"import {imported}\n" if imported else "")
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run([sys.executable, "-c", LINT], cwd=tmp_path, env=environment, capture_output=True, text=True)
@@ -75,12 +75,12 @@ def test_imports_leave_out_what_is_heavy(tmp_path, code, heavy):
 
 
 def test_imports_have_telling_names():
-    names = {path.stem for path in (ROOT / "normexp").rglob("*.py")}
+    names = {path.stem for path in (TOP / "normexp").rglob("*.py")}
     assert not names & {"utils", "helpers", "misc", "common"}
 
 
 def test_folders_of_tests_run_in_any_company():
     """`pytest tests/norms tests/data` loads the conftest of every folder named, and keeps one; so with equal names."""
-    files = [path for path in (ROOT / "tests").rglob("*.py") if path.stem != "conftest"]
+    files = [path for path in (TOP / "tests").rglob("*.py") if path.stem != "conftest"]
     assert [path for path in files if re.search(r"^(from|import) conftest", path.read_text(), re.MULTILINE)] == []
     assert len({path.stem for path in files}) == len(files)

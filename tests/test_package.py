@@ -11,7 +11,7 @@ import yaml
 
 from normexp.cli.completion_verb import SHELLS
 
-ROOT = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent
 pytestmark = pytest.mark.slow
 
 
@@ -22,7 +22,7 @@ LARGEST = 2_000_000  # bytes of the wheel
 def built(tmp_path_factory) -> Path:
     """A folder with the sdist and the wheel that was made from it."""
     folder = tmp_path_factory.mktemp("built")
-    call("build", "--no-isolation", "--outdir", folder, ROOT)
+    call("build", "--no-isolation", "--outdir", folder, TOP)
     return folder
 
 
@@ -57,8 +57,8 @@ def test_package_metadata_is_what_an_index_takes(built):
 
 
 def test_package_addresses_are_those_of_the_papers():
-    urls = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["urls"]
-    schemes = [yaml.safe_load(path.read_text()) for path in (ROOT / "configs" / "norm").glob("*.yaml")]
+    urls = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]["urls"]
+    schemes = [yaml.safe_load(path.read_text()) for path in (TOP / "configs" / "norm").glob("*.yaml")]
     ours = {f"Paper: {each['_called_']}": each["_source_"].rpartition("arXiv:")[2] for each in schemes}
     assert urls
     assert urls == {label: f"https://arxiv.org/abs/{ours.get(label)}" for label in urls}
@@ -86,7 +86,7 @@ def test_package_command_works_in_an_empty_folder(installed, tmp_path):
 
 def test_package_configs_are_those_of_the_checkout(installed):
     inside = {path.relative_to(installed / "normexp") for path in (installed / "normexp" / "configs").rglob("*.yaml")}
-    assert inside == {path.relative_to(ROOT) for path in (ROOT / "configs").rglob("*.yaml")}
+    assert inside == {path.relative_to(TOP) for path in (TOP / "configs").rglob("*.yaml")}
 
 
 def test_package_uses_its_own_configs(installed, tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent
+TOP = Path(__file__).resolve().parent.parent
 PARTS = ("normexp", "configs", "tests", "scripts", "docs", "pyproject.toml", "CONTRIBUTING.md")
 pytestmark = pytest.mark.slow
 
@@ -102,7 +102,7 @@ class Weights(Study):
 
 def listed(title: str) -> set[str]:
     """Return the files that a recipe of CONTRIBUTING.md lists, with the name `added`."""
-    text = (ROOT / "CONTRIBUTING.md").read_text().partition(title)[2].partition("Checks:")[0]
+    text = (TOP / "CONTRIBUTING.md").read_text().partition(title)[2].partition("Checks:")[0]
     return {name.replace("NAME", "added") for name in re.findall(r"^\d+\. `([^`]+)`", text, re.MULTILINE)}
 
 
@@ -112,7 +112,7 @@ class Copy:
     def __init__(self, folder: Path) -> None:
         self.folder, self.touched = folder, set()
         for part in PARTS:
-            source = ROOT / part
+            source = TOP / part
             copy = shutil.copytree if source.is_dir() else shutil.copy
             copy(source, folder / part)
 
@@ -192,7 +192,7 @@ def test_recipe_of_a_study(copied):
 
 
 def test_recipe_of_an_experiment(copied):
-    text = (ROOT / "configs/experiment/digits_five_schemes.yaml").read_text()
+    text = (TOP / "configs/experiment/digits_five_schemes.yaml").read_text()
     copied.write("configs/experiment/added.yaml", text)
     assert copied.touched == listed("An experiment:")
     copied.passes("-m", "normexp", "reproduce", "added", "scale=smoke", "results_dir=results")

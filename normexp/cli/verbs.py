@@ -16,6 +16,7 @@ from itertools import pairwise, takewhile
 from normexp.cli.command_line import flags, parsers
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
+from normexp.cli.parser import Parser
 from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
 from normexp.config.places import place
 from normexp.config.text import shortened
@@ -132,21 +133,25 @@ def _dispatch(arguments: list[str]) -> int:
     _check_none_empty(verb, rest)
     if verb != "completion":
         check_current_folder()
-    if verb in ("run", "sweep"):
-        rest = as_typed_here(rest)
-    rest = _behind_dashes(rest)
-    parsed, left = commands[verb].parse_known_intermixed_args(rest)  # flags may stand between overrides
-    if any("=" in word for word in rest):
-        from normexp.cli.option_as_key import check_no_option
-
-        check_no_option(commands[verb], parsed, left)
-    if left:
-        raise _left_over(verb, left, rest, [*flags(commands[verb]), "--debug"])
-    commands[verb].check_once(rest)
+    parsed = _parsed(verb, commands[verb], as_typed_here(rest) if verb in ("run", "sweep") else rest)
     try:
         return VERBS[verb](parsed)
     except SystemExit as ended:  # with status 0 it would count as done
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
+
+
+def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:
+    """Return what was typed behind a verb. Raises UserError for what it does not take, and for a flag given twice."""
+    words = _behind_dashes(words)
+    parsed, left = parser.parse_known_intermixed_args(words)  # flags may stand between overrides
+    if any("=" in word for word in words):
+        from normexp.cli.option_as_key import check_no_option
+
+        check_no_option(parser, parsed, left)
+    if left:
+        raise _left_over(verb, left, words, [*flags(parser), "--debug"])
+    parser.check_once(words)
+    return parsed
 
 
 def _check_alone(flag: str, rest: Sequence[str]) -> None:

@@ -54,12 +54,7 @@ def load_model(
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise UserError(f"load_model: {path!r} is no path; give one run directory")
-    if path == "":
-        raise UserError("load_model: '' is empty; is a variable not set?")
-    if input_shape is not None and not isinstance(input_shape, Sequence):
-        raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
+    _check_given(path, input_shape)
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
     from normexp.training.process import modes_of_torch
@@ -83,6 +78,15 @@ def load_model(
             reason = " ".join(str(error).split())
             raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
         return model.eval()
+
+
+def _check_given(path: object, input_shape: object) -> None:
+    if not isinstance(path, str | os.PathLike):
+        raise UserError(f"load_model: {path!r} is no path; give one run directory")
+    if path == "":
+        raise UserError("load_model: '' is empty; is a variable not set?")
+    if input_shape is not None and not isinstance(input_shape, Sequence):
+        raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
 
 
 def _without_weights(directory: RunDirectory) -> str:

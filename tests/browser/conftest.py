@@ -33,6 +33,10 @@ class Watched:
         self.page.goto(path.resolve().as_uri() + query)
         return self
 
+    def unfold(self) -> None:
+        """Open what is folded away."""
+        self.page.evaluate("document.querySelectorAll('details').forEach((each) => { each.open = true; })")
+
     @property
     def is_too_wide(self) -> bool:
         """Whether it scrolls sideways."""

@@ -15,7 +15,6 @@ OWN_PAGES = {  # where one page of all would be too large
     "inference_cost": "cpu",
     "xiong2020_warmup": "cpu",
 }
-OPENED = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 pytestmark = pytest.mark.browser
 
 
@@ -199,7 +198,7 @@ def test_scale_of_colours_of_a_heat_map_is_shown(report, window):
 def test_axe_finds_no_barrier_in_the_page_with_everything_open(report, window, theme):
     watched = window(theme).open(report)
     watched.page.locator(".viewer > button").first.click()
-    watched.page.evaluate(OPENED)
+    watched.unfold()
     assert not watched.is_too_wide
     assert watched.barriers == []
 
@@ -210,7 +209,7 @@ def test_axe_finds_no_barrier_in_the_pages_of_single_experiments(pages, window, 
     watched = window(theme).open(pages / page)
     for viewer in watched.page.locator(".viewer > button").all():
         viewer.click()
-    watched.page.evaluate(OPENED)
+    watched.unfold()
     assert (watched.is_too_wide, watched.barriers, watched.wrong) == (False, [], [])
 
 

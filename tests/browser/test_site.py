@@ -23,7 +23,6 @@ WRITTEN = sorted(str(page.relative_to(SITE)) for page in [*SITE.glob("docs/**/*.
 KINDS = [page for page in WRITTEN if page != "index.html"] + [f"results/{page}" for page in OF_RESULTS]
 PAGES = sorted(set(SITE.rglob("*.html")) - {SITE / "index.html"})  # that one goes elsewhere at once
 PARTS = 8  # processes share the pages
-OPENED = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
 PICTURES = "[...document.querySelectorAll('article img')].map((image) => image.naturalWidth)"
 pytestmark = [
     pytest.mark.browser,
@@ -58,7 +57,7 @@ def test_the_pages_have_figures_to_look_for():
 @pytest.mark.parametrize("page", KINDS)
 def test_axe_finds_no_barrier(window, page, theme):
     watched = window(theme).open(SITE / page)
-    watched.page.evaluate(OPENED)
+    watched.unfold()
     assert not watched.is_too_wide
     assert watched.barriers == []
 

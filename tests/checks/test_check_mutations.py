@@ -12,8 +12,8 @@ from norm_mutations import MUTATIONS
 
 from normexp.config import options
 
-ROOT = Path(__file__).parents[2]
-SCRIPTS = ROOT / "scripts"
+TOP = Path(__file__).parents[2]
+SCRIPTS = TOP / "scripts"
 
 
 def test_mutations_are_of_every_scheme():
@@ -24,13 +24,13 @@ def test_mutations_are_of_every_scheme():
 def test_mutations_still_apply():
     for scheme, each in MUTATIONS.items():
         for file, old, new, breaks in each:
-            count = (ROOT / "normexp" / "norms" / file).read_text().count(old)
+            count = (TOP / "normexp" / "norms" / file).read_text().count(old)
             assert count == 1, f"{scheme}: {breaks}: {file} holds the old text {count} times"
             assert new != old
 
 
 def test_page_of_the_documentation_is_what_the_script_prints_of_all_mutations():
-    page = (ROOT / "docs" / "mutants.md").read_text()
+    page = (TOP / "docs" / "mutants.md").read_text()
     rows = [(scheme, breaks) for scheme, breaks, *_ in mutate_norms.ROW.findall(page)]
     assert rows == [(scheme, mutation.breaks) for scheme in sorted(MUTATIONS) for mutation in MUTATIONS[scheme]]
     assert f"\n{len(rows)} of {len(rows)} are noticed.\n" in page
@@ -38,9 +38,9 @@ def test_page_of_the_documentation_is_what_the_script_prints_of_all_mutations():
 
 
 def test_page_of_the_documentation_names_tests_that_there_are():
-    page = (ROOT / "docs" / "mutants.md").read_text()
+    page = (TOP / "docs" / "mutants.md").read_text()
     named = set(re.findall(r" killed by (.+?\.py)::(\w+)", page))
-    texts = {file: (ROOT / "tests" / "norms" / file).read_text() for file, _ in named}
+    texts = {file: (TOP / "tests" / "norms" / file).read_text() for file, _ in named}
     assert named
     assert [(file, test) for file, test in named if f"def {test}(" not in texts[file]] == []
 
@@ -68,7 +68,7 @@ def test_mutations_have_names_of_their_own():
 
 def run(*arguments, folder=SCRIPTS):
     command = [sys.executable, str(folder / "mutate_norms.py"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+    return subprocess.run(command, capture_output=True, text=True, cwd=TOP)
 
 
 @pytest.mark.slow
@@ -83,8 +83,8 @@ def test_mutations_of_one_scheme_are_all_noticed():
 def test_mutations_that_change_nothing_survive_and_those_that_do_not_apply_are_said(tmp_path):
     """The script itself must be able to fail: in a copy of it, one mutant is harmless and one is out of date."""
     for name in ("normexp", "configs", "tests"):
-        (tmp_path / name).symlink_to(ROOT / name)
-    (tmp_path / "pyproject.toml").symlink_to(ROOT / "pyproject.toml")
+        (tmp_path / name).symlink_to(TOP / name)
+    (tmp_path / "pyproject.toml").symlink_to(TOP / "pyproject.toml")
     scripts = tmp_path / "scripts"
     scripts.mkdir()
     (scripts / "mutate_norms.py").write_text((SCRIPTS / "mutate_norms.py").read_text())

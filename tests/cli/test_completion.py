@@ -16,7 +16,7 @@ from normexp.cli.completion_verb import SHELLS
 from normexp.cli.verbs import VERBS
 from normexp.config import groups, options
 
-ROOT = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[2]
 
 
 def names(line: str) -> list[str]:
@@ -157,7 +157,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
     program.chmod(0o755)
     (tmp_path / "afolder").mkdir()
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
-    return {"PATH": path, "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
+    return {"PATH": path, "PYTHONPATH": str(TOP), "HOME": str(tmp_path), "TERM": "dumb", "PS1": "> "}
 
 
 def needs(shell: str) -> pytest.MarkDecorator:

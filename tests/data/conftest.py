@@ -15,7 +15,7 @@ from server import Server
 
 from normexp.data.images.idx_images import FILES
 
-REPOSITORY = Path(__file__).resolve().parents[2]
+TOP = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +28,7 @@ def cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def shared_data() -> Path:
     """The folder of real data files, for tests marked `data`."""
-    folder = Path(os.environ.get("NORMEXP_SHARED_DATA") or REPOSITORY.parent / "shared" / "data")
+    folder = Path(os.environ.get("NORMEXP_SHARED_DATA") or TOP.parent / "shared" / "data")
     if not folder.is_dir():
         pytest.skip(f"no real data in {folder}")
     return folder

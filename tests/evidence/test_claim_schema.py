@@ -5,6 +5,8 @@ from typing import Any
 
 import pytest
 from claim_maker import check_claim
+from curve_maker import METRIC
+from judged_claims import ARMS, AXES, METRICS
 from one_line import one_line_error
 
 from normexp.errors import UserError
@@ -12,10 +14,6 @@ from normexp.evidence.claims import Claim
 from normexp.evidence.claims.estimands import kind_at
 from normexp.evidence.claims.fields import Place
 
-METRIC = "test/accuracy"
-ARMS = ("BN", "LN", "plain")
-METRICS = (METRIC, "train/loss", "probe/width")
-AXES = {"batch_size": [2, 16, 128], "optimizer": ["sgd", "adam"]}
 SOUND = {
     "text": "t", "source": "s", "compare": "difference", "of": "BN", "than": "LN", "metric": METRIC, "in": "> 0",
 }  # fmt: skip

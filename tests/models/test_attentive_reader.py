@@ -11,20 +11,19 @@ from attentive_equations import AttentiveReference
 from drawn_weights import drawn_weights
 from one_line import assert_refused
 from outcomes import outcome
+from recurrent_cases import EXACT, SCHEMES
 from torch import Tensor, nn
 
-from normexp.config import compose, option, options
+from normexp.config import compose
 from normexp.data.texts.tokens import PADDING, UNKNOWN, Question, encode
 from normexp.models.attentive_reader import AttentiveReader
 from normexp.models.recurrent.reader import mirrored
 from normexp.models.texts import document_and_question
 from normexp.training.build import build_model, build_norm, named_norm
 
-SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 WORDS = (PADDING, UNKNOWN, *"abcde")
 DOCUMENTS, QUESTIONS = ("abcda", "deabc", "ca", "ebd"), ("d", "abca", "ebdd", "c")  # the third question is the longer
 STEPS = 9
-EXACT = {"rtol": 1e-9, "atol": 1e-10}
 BASE = ["model=attentive_reader", "dataset=cloze", "inputs=none"]
 each_scheme = pytest.mark.parametrize("scheme", SCHEMES)
 each_kind = pytest.mark.parametrize(

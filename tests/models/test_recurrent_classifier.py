@@ -9,9 +9,10 @@ import torch
 from drawn_weights import drawn_weight, drawn_weights
 from one_line import assert_refused
 from outcomes import outcome
+from recurrent_cases import SCHEMES, each_case
 from torch import Tensor, nn
 
-from normexp.config import compose, option, options
+from normexp.config import compose
 from normexp.models.lstm_classifier import CELLS, LSTMClassifier
 from normexp.models.recurrent.unroll import last_state, pack
 from normexp.norms.base import Norm
@@ -19,11 +20,9 @@ from normexp.norms.normprop import NormProp
 from normexp.norms.recurrent_batch import RecurrentBatchNorm
 from normexp.training.build import build_model, build_norm, named_norm
 
-SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 BASE = ["model=lstm_classifier", "dataset=adding", "inputs=none"]
 LENGTHS = [5, 2, 4, 5, 1, 3]
 FEATURES, STEPS = 3, 5
-each_case = pytest.mark.parametrize(("cell", "scheme"), [(c, s) for c in CELLS for s in SCHEMES])
 
 
 def classifier(cell: str, scheme: str, steps: int = STEPS) -> LSTMClassifier:

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from recurrent_cases import EXACT, SCHEMES, each_case
 from recurrent_equations import Reference, settled_std
 from torch import nn
 
-from normexp.config import option, options
 from normexp.models.lstm_classifier import CELLS
 from normexp.models.recurrent.cell import Cell
 from normexp.models.recurrent.unroll import all_states, last_state, pack, starting, unroll
@@ -15,11 +15,8 @@ from normexp.norms.layer import LayerNorm
 from normexp.norms.normprop import recurrent_std
 from normexp.training.build import named_norm
 
-SCHEMES = [name for name in options("norm") if option("norm", name).get("_recurrent_")]
 INPUTS, UNITS, STEPS = 2, 3, 4
 LENGTHS = [4, 2, 4, 3, 1, 3]
-EXACT = {"rtol": 1e-9, "atol": 1e-10}
-each_case = pytest.mark.parametrize(("cell", "scheme"), [(c, s) for c in CELLS for s in SCHEMES])
 
 
 def make_cell(cell: str, norm: Norm, **options_of_cell) -> Cell:

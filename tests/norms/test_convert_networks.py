@@ -22,7 +22,7 @@ from make_convert_table import NAMES, PAIRS, read, schemes
 from network_checks import Original, check_batch_for_batch, check_fold, check_pair, corners, exactly, of_roundings
 from networks import NETWORKS, SAMPLE
 
-ROOT = Path(__file__).parents[2]
+TOP = Path(__file__).parents[2]
 if not PAIRS.exists():
     pytest.skip("the measurements are not part of a source distribution", allow_module_level=True)
 MEASURED = {(row["network"], row["scheme"]): row for row in read()}
@@ -66,7 +66,7 @@ def test_network_itself(network):
 
 def test_document_is_written_from_the_measurements():
     rows = read()
-    assert (ROOT / "docs/convert.md").read_text(encoding="utf-8") == document(rows)
+    assert (TOP / "docs/convert.md").read_text(encoding="utf-8") == document(rows)
     assert len({row["network"] for row in rows}) >= 60
     assert not [row for row in rows if row["outcome"] == "wrong"]
 

@@ -5,9 +5,9 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from measured import measured
 
 from normexp.config import compose
-from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.evidence.audit import CORRECT, judged
 from normexp.studies.base import StudyContext
@@ -27,9 +27,8 @@ def drawn(*shape):
     return torch.randn(shape, dtype=torch.double, generator=torch.Generator().manual_seed(sum(shape)))
 
 
-def measured(*overrides):
-    config = compose([*TINY, *overrides])
-    return instantiate(config["study"]).measure(StudyContext(config))
+def collided(*overrides):
+    return measured(*TINY, *overrides)
 
 
 @pytest.mark.parametrize("n", [2, 3, 8, 100])
@@ -69,7 +68,7 @@ def test_representation_is_put_back_in_the_examples_order():
 
 
 def test_batch_norm_collides_in_training_mode():
-    found = measured("norm=batch")
+    found = collided("norm=batch")
     for row in found.rows:
         assert row["affine_after"] < 1e-12 < 1 < row["affine_before"]
         assert row["partner_after"] < 1e-12 < 0.1 < row["partner_before"]
@@ -86,7 +85,7 @@ def test_batch_norm_collides_in_training_mode():
 
 @pytest.mark.parametrize("overrides", [["norm=batch", "study.training=false"], ["norm=layer"], ["norm=none"]])
 def test_what_does_not_see_the_batch_never_collides(overrides):
-    found = measured(*overrides)
+    found = collided(*overrides)
     for row in found.rows:
         assert row["near_collisions"] == row["examples_hit"] == 0
         assert row["wobble"] < 1e-5
@@ -96,11 +95,11 @@ def test_what_does_not_see_the_batch_never_collides(overrides):
 
 def test_regression_is_refused():
     with pytest.raises(UserError, match="dataset=house_prices has no classes"):
-        measured("dataset=house_prices")
+        collided("dataset=house_prices")
 
 
 def test_a_batch_above_the_test_split_is_refused_before_the_training(monkeypatch):
     monkeypatch.setattr("normexp.studies.batch_collision.trained", lambda _: pytest.fail("it trained"))
     message = r"study\.sizes=\[2, 361\]: the test split has 360 examples; give no larger batch"
     with pytest.raises(UserError, match=message):
-        measured("study.sizes=[2,361]")
+        collided("study.sizes=[2,361]")

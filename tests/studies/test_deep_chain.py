@@ -1,17 +1,14 @@
 """0.9^k, 1.1^k and what a norm makes of them."""
 
 import pytest
+from measured import measured
 from one_line import one_line_error
 
-from normexp.config import compose
-from normexp.config.instantiate import instantiate
 from normexp.evidence.audit import CORRECT, judged
-from normexp.studies.base import StudyContext
 
 
 def chain(*overrides):
-    config = compose(["study=deep_chain", *overrides])
-    return instantiate(config["study"]).measure(StudyContext(config))
+    return measured("study=deep_chain", *overrides)
 
 
 @pytest.mark.parametrize(("gain", "fiftieth"), [(0.9, 0.00515), (1.1, 117.4)])

@@ -5,19 +5,17 @@ import math
 import numpy as np
 import pytest
 import torch
+from measured import measured
 
-from normexp.config import compose
-from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
-from normexp.studies.base import Row, StudyContext
+from normexp.studies.base import Row
 from normexp.studies.incoherence import distance, whitened
 
 NETWORK = ("study=incoherence", "dataset=digits", "model=mlp", "model.widths=[64,64]", "norm=none", "epochs=1")
 
 
 def rows(*overrides: str) -> list[Row]:
-    config = compose([*NETWORK, *overrides])
-    return list(instantiate(config["study"]).measure(StudyContext(config)).rows)
+    return list(measured(*NETWORK, *overrides).rows)
 
 
 def test_whitened_inputs_have_the_identity_as_covariance():

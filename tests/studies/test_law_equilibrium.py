@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from measured_laws import FREE, measured
+from measured import FREE, measured
 from one_line import one_line_error
 
 from normexp.errors import UserError

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 import torch
-from measured_laws import FREE, measured
+from measured import FREE, measured
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate

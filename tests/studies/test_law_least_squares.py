@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from measured_laws import measured
+from measured import measured
 
 from normexp.errors import UserError
 from normexp.studies.least_squares_rate import LeastSquaresRate

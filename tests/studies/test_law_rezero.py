@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from measured_laws import measured
+from measured import measured
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from measured_laws import FREE, measured
+from measured import FREE, measured
 
 from normexp.errors import UserError
 from normexp.probes.gram_distance import gram_distance

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from measured_laws import measured
+from measured import measured
 
 from normexp.errors import UserError
 from normexp.studies.selectable_keys import in_hull_of_others

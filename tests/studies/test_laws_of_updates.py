@@ -7,7 +7,7 @@ import weakref
 import numpy as np
 import pytest
 import torch
-from measured_laws import measured
+from measured import measured
 
 from normexp.errors import UserError
 from normexp.studies.update_noise import variance

@@ -4,16 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from measured import measured
 from torch import nn
 
-from normexp.config import compose
-from normexp.config.instantiate import instantiate
 from normexp.errors import UserError
 from normexp.norms.batch import BatchNorm
 from normexp.norms.checks.capabilities import ONE_EXAMPLE, YES, capabilities
 from normexp.norms.normprop import NormProp
 from normexp.seeding import generator
-from normexp.studies.base import StudyContext
 from normexp.studies.train_and_test import TrainAndTest, sentences
 
 TINY = ["study=train_and_test", "steps=15", "threads=1", "study.rounds=3"]
@@ -21,9 +19,8 @@ MLP = ["model=mlp", "model.widths=[12]"]
 NIN = ["model=nin", "model.width=0.05", "model.dropout=0"]
 
 
-def measured(*overrides):
-    config = compose([*TINY, *overrides])
-    return instantiate(config["study"]).measure(StudyContext(config)).rows[-1]
+def last_row(*overrides):
+    return measured(*TINY, *overrides).rows[-1]
 
 
 def shown(x, size, rounds=4):
@@ -55,7 +52,7 @@ def drawn(*shape):
 
 @pytest.mark.parametrize("norm", ["normprop", "weight", "layer", "none"])
 def test_modes_are_identical_without_statistics_of_the_batch(norm):
-    row = measured(*MLP, f"norm={norm}")
+    row = last_row(*MLP, f"norm={norm}")
     assert row["mode_gap"] == pytest.approx(0, abs=1e-12)
     assert row["batch_noise"] == pytest.approx(0, abs=1e-12)
     assert row["test_accuracy"] > 0.3
@@ -70,7 +67,7 @@ def test_modes_are_identical_without_statistics_of_the_batch(norm):
     ids=["batch norm", "batch-wise data normalization"],
 )
 def test_statistics_of_the_batch_part_the_modes_and_make_noise(overrides):
-    row = measured(*overrides)
+    row = last_row(*overrides)
     assert row["mode_gap"] > 0.01
     assert row["batch_noise"] > 0.01
 
@@ -103,7 +100,7 @@ def test_examples_beyond_whole_batches_are_left_out():
 )
 def test_what_cannot_be_measured_is_said(overrides, words):
     with pytest.raises(UserError, match=words):
-        measured(*MLP, *overrides)
+        last_row(*MLP, *overrides)
 
 
 def test_sentences_of_the_slides_are_right():

@@ -62,20 +62,26 @@ def judge(
     else:
         looks = looks_taken(curves, design)
         results = [at_looks(partial(_result, claim, scale, named), looks, design) for claim in claims]
-    tested = [result.decision.p for result in results if result.decision]
-    corrected = iter(zip(holm(tested), holm_confidence(tested), strict=True))
+    family = sum(result.decision is not None for result in results)
     verdicts = []
-    for claim, result in zip(claims, results, strict=True):
-        adjusted = None
-        if result.decision:
-            p, confidence = next(corrected)
-            adjusted = Adjusted(p, confidence, result.interval(confidence))
-        unit = unit_of(claim, curves, named)
-        verdict = _verdict(claim, result, adjusted, len(tested), curves, unit)
+    for claim, result, adjusted in zip(claims, results, _corrected(results), strict=True):
+        verdict = _verdict(claim, result, adjusted, family, curves, unit_of(claim, curves, named))
         if design and verdict.fresh_seeds:
-            verdict = replace(verdict, fresh_seeds_in_looks=_wanted(result, len(tested), design.shares[-1]))
+            verdict = replace(verdict, fresh_seeds_in_looks=_wanted(result, family, design.shares[-1]))
         verdicts.append(verdict)
     return verdicts
+
+
+def _corrected(results: Sequence[TestResult]) -> Iterator[Adjusted | None]:
+    """Yield each test's p-value and interval, Holm-corrected over all tests; None for what is no test."""
+    tested = [result.decision.p for result in results if result.decision]
+    corrected = zip(holm(tested), holm_confidence(tested), strict=True)
+    for result in results:
+        if result.decision is None:
+            yield None
+        else:
+            p, confidence = next(corrected)
+            yield Adjusted(p, confidence, result.interval(confidence))
 
 
 def _result(claim: Claim, scale: str, named: Named, curves: Curves, share: float = 1.0) -> TestResult:

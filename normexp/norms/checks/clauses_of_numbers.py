@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -27,14 +28,13 @@ FORMATS = (torch.contiguous_format, torch.channels_last)
 
 
 def finite_on_constant_input(case: Case) -> None:
-    for shape in case.shapes():
-        for value in (0.0, 1.0, -1e4):
-            x = torch.full(shape, value, requires_grad=True)
-            y = make(case.norm)(x)
-            y.sum().backward()
-            for what, numbers in (("output", y), ("gradient", x.grad)):
-                if numbers is not None and not numbers.isfinite().all():
-                    raise Broken(f"{what} is not finite on {shape} full of {value:g}")
+    for shape, value in product(case.shapes(), (0.0, 1.0, -1e4)):
+        x = torch.full(shape, value, requires_grad=True)
+        y = make(case.norm)(x)
+        y.sum().backward()
+        for what, numbers in (("output", y), ("gradient", x.grad)):
+            if numbers is not None and not numbers.isfinite().all():
+                raise Broken(f"{what} is not finite on {shape} full of {value:g}")
 
 
 def accurate_at_an_offset(case: Case) -> None:
@@ -42,19 +42,17 @@ def accurate_at_an_offset(case: Case) -> None:
 
     The last digits of the output are no mistake: all that is left there of a function that flattens out.
     """
-    for norm in case.variants():
-        for memory_format in FORMATS:
-            for offset, share in ((1e3, 1e-4), (1e6, 0.05)):
-                x = (torch.randn(8, UNITS, 6, 6) * 16 + offset).contiguous(memory_format=memory_format)
-                found, expected = in_float32_and_float64(norm, x)
-                error = float((found - expected).abs().max())
-                largest = float(expected.abs().max())
-                rounding = max(4 * torch.finfo(torch.float32).eps, 1e-3 * (offset == 1e6))
-                if error > max(share * float(expected.std()), rounding * largest):
-                    raise Broken(
-                        f"float32 is off by {error:.2g} at a mean of {offset:g} ({name_of(memory_format)}), "
-                        f"where the deviation is {expected.std():.2g}"
-                    )
+    for norm, memory_format, (offset, share) in product(case.variants(), FORMATS, ((1e3, 1e-4), (1e6, 0.05))):
+        x = (torch.randn(8, UNITS, 6, 6) * 16 + offset).contiguous(memory_format=memory_format)
+        found, expected = in_float32_and_float64(norm, x)
+        error = float((found - expected).abs().max())
+        largest = float(expected.abs().max())
+        rounding = max(4 * torch.finfo(torch.float32).eps, 1e-3 * (offset == 1e6))
+        if error > max(share * float(expected.std()), rounding * largest):
+            raise Broken(
+                f"float32 is off by {error:.2g} at a mean of {offset:g} ({name_of(memory_format)}), "
+                f"where the deviation is {expected.std():.2g}"
+            )
 
 
 def in_float32_and_float64(norm: Norm, x: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,33 +64,28 @@ def in_float32_and_float64(norm: Norm, x: Tensor) -> tuple[Tensor, Tensor]:
 
 def half_precision_keeps_statistics_in_float32(case: Case) -> None:
     """At a mean of 100 a bfloat16 mean is off by up to 0.25, and a float16 sum of 2,048 values is infinite."""
-    for norm in case.variants():
-        for dtype in HALF:
-            for memory_format in FORMATS:
-                x = (torch.randn(8, UNITS, 16, 16) + 100).to(dtype).contiguous(memory_format=memory_format)
-                module = norm.normalization(UNITS)
-                exact = copy.deepcopy(module).double()(x.double()).detach()
-                y = module(x)
-                if y.dtype != dtype or any(value.dtype == dtype for value in module.state_dict().values()):
-                    raise Broken(f"{dtype} in, {y.dtype} out, or a parameter became {dtype}")
-                over = (y.detach().double() - exact).abs() - torch.finfo(dtype).eps * exact.abs() - 1e-3
-                if not (over <= 0).all():
-                    where = f"{dtype} at a mean of 100 ({name_of(memory_format)})"
-                    raise Broken(f"{where}: off by {over.max():.2g} more than rounding")
+    for norm, dtype, memory_format in product(case.variants(), HALF, FORMATS):
+        x = (torch.randn(8, UNITS, 16, 16) + 100).to(dtype).contiguous(memory_format=memory_format)
+        module = norm.normalization(UNITS)
+        exact = copy.deepcopy(module).double()(x.double()).detach()
+        y = module(x)
+        if y.dtype != dtype or any(value.dtype == dtype for value in module.state_dict().values()):
+            raise Broken(f"{dtype} in, {y.dtype} out, or a parameter became {dtype}")
+        over = (y.detach().double() - exact).abs() - torch.finfo(dtype).eps * exact.abs() - 1e-3
+        if not (over <= 0).all():
+            where = f"{dtype} at a mean of 100 ({name_of(memory_format)})"
+            raise Broken(f"{where}: off by {over.max():.2g} more than rounding")
 
 
 def half_precision_gradient(case: Case) -> None:
     """The mean that backward uses must be in float32 too: with a bfloat16 one the error is a quarter."""
-    for norm in case.variants():
-        for dtype in HALF:
-            for shape in case.shapes():
-                for training in (True, False):
-                    module = norm.normalization(UNITS).train(training)
-                    x = (torch.randn(shape) + 100).to(dtype)
-                    cotangent = torch.randn(shape).to(dtype)
-                    exact = outcome(copy.deepcopy(module).double(), x.double(), cotangent)
-                    for found, expected in zip(outcome(module, x, cotangent)[1:], exact[1:], strict=True):
-                        compare(found.double(), expected, 0.02, f"gradient of {dtype} {shape}")
+    for norm, dtype, shape, training in product(case.variants(), HALF, case.shapes(), (True, False)):
+        module = norm.normalization(UNITS).train(training)
+        x = (torch.randn(shape) + 100).to(dtype)
+        cotangent = torch.randn(shape).to(dtype)
+        exact = outcome(copy.deepcopy(module).double(), x.double(), cotangent)
+        for found, expected in zip(outcome(module, x, cotangent)[1:], exact[1:], strict=True):
+            compare(found.double(), expected, 0.02, f"gradient of {dtype} {shape}")
 
 
 def layout_changes_nothing(case: Case) -> None:

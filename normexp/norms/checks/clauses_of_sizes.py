@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import torch
 from torch import Tensor, nn
 
@@ -29,14 +31,13 @@ def leaves_its_input(case: Case) -> None:
 
 
 def channels_last_stays(case: Case) -> None:
-    for dtype in (torch.float32, torch.bfloat16):
-        for offset in (0.0, 1e4):
-            x = (torch.randn(4, UNITS, 5, 3) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
-            module = case.norm.normalization(UNITS)
-            for training in (True, False):
-                if not module.train(training)(x).is_contiguous(memory_format=torch.channels_last):
-                    mode = "training" if training else "evaluation"
-                    raise Broken(f"the output is in another memory format in {mode}, {dtype}, at a mean of {offset:g}")
+    for dtype, offset in product((torch.float32, torch.bfloat16), (0.0, 1e4)):
+        x = (torch.randn(4, UNITS, 5, 3) + offset).to(dtype).contiguous(memory_format=torch.channels_last)
+        module = case.norm.normalization(UNITS)
+        for training in (True, False):
+            if not module.train(training)(x).is_contiguous(memory_format=torch.channels_last):
+                mode = "training" if training else "evaluation"
+                raise Broken(f"the output is in another memory format in {mode}, {dtype}, at a mean of {offset:g}")
 
 
 def one_pixel_is_a_vector(case: Case) -> None:

@@ -30,7 +30,7 @@ class Labels:
         """
         keys = {key for arm in arms for key in arm} - {"norm"}
         varying = [key for key in keys if _varies(key, arms, key in changed)]
-        if NOTE in varying and _follows(NOTE, [key for key in varying if key.startswith("dataset.")], arms):
+        if NOTE in varying and _note_follows([key for key in varying if key.startswith("dataset.")], arms):
             varying.remove(NOTE)  # it is long, and the file is named already
         return cls(tuple(sorted(varying, key=lambda key: ("." in key, key not in PLACES, key))))
 
@@ -80,11 +80,11 @@ def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:
     return any(len(under_one_option) > 1 for under_one_option in values.values())
 
 
-def _follows(key: str, others: Sequence[str], arms: Sequence[Mapping[str, str]]) -> bool:
-    """Tell whether the other keys of an arm, with its data set, say already what this one is."""
+def _note_follows(others: Sequence[str], arms: Sequence[Mapping[str, str]]) -> bool:
+    """Tell whether the other keys of an arm, with its data set, say already what its note says."""
     values: dict[tuple[str | None, ...], set[str | None]] = {}
     for arm in arms:
-        values.setdefault(tuple(map(arm.get, ("dataset", *others))), set()).add(arm.get(key))
+        values.setdefault(tuple(map(arm.get, ("dataset", *others))), set()).add(arm.get(NOTE))
     return bool(others) and all(len(each) == 1 for each in values.values())
 
 

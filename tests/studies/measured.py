@@ -1,4 +1,4 @@
-"""A study of a law, measured at a small size."""
+"""A study, measured in this process and recorded nowhere."""
 
 from normexp.config import compose
 from normexp.config.instantiate import instantiate

@@ -17,8 +17,8 @@ from normexp.report.tables.table import EMPTY, Value
 APART = 100.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
 MEDIAN = "median "  # begins the cells in which there is no mean
 MEANING_OF_MEDIAN = (
-    f"Median, with the lowest and the highest value: in a cell whose values, all above 0, lie apart by a factor of "
-    f"{APART:g} or more, with a deviation larger than their mean, which then tells of the largest value alone."
+    "Median, lowest to highest value: where all values are above 0, the largest is at least "
+    f"{APART:g} times the smallest, and they deviate by more than their mean, which tells of the largest alone."
 )
 
 

@@ -14,7 +14,7 @@ from normexp.report.frames.record import Record
 from normexp.report.metrics import factor
 from normexp.report.tables.table import EMPTY, Value
 
-APART = 100.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
+APART = 10.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
 MEDIAN = "median "  # begins the cells in which there is no mean
 MEANING_OF_MEDIAN = (
     "Median, lowest to highest value: where all values are above 0, the largest is at least "

@@ -83,19 +83,24 @@ def misleads(values: Sequence[float]) -> bool:
     return apart and standard_deviation(values) > mean(values)
 
 
+def centre(values: Sequence[float]) -> float:
+    """Return what stands for values in a table: their mean, or the median where that misleads."""
+    return statistics.median(values) if misleads(values) else mean(values)
+
+
 def explained(cells: Iterable[str]) -> list[str]:
     """Return the note below a table that says what a median is there; nothing where no cell has one."""
     return [MEANING_OF_MEDIAN] if any(cell.startswith(MEDIAN) for cell in cells) else []
 
 
 def _median(values: Sequence[float]) -> str:
-    centre, low, high = like_ratios(statistics.median(values), min(values), max(values))
-    return f"{MEDIAN}{centre}, {low} to {high}"
+    middle, low, high = like_ratios(centre(values), min(values), max(values))
+    return f"{MEDIAN}{middle}, {low} to {high}"
 
 
 def _mean(values: Sequence[float], percent: bool) -> str:
-    centre = mean(values)
-    return mean_and_deviation(centre, standard_deviation(values), percent) if values[1:] else number(centre, percent)
+    middle = centre(values)
+    return mean_and_deviation(middle, standard_deviation(values), percent) if values[1:] else number(middle, percent)
 
 
 def rows_of(frame: Frame, keys: Sequence[str]) -> list[Row]:

@@ -12,7 +12,7 @@ from normexp.experiments import tables
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import factor, title
 from normexp.report.tables.against import BY_RANK, difference
-from normexp.report.tables.row import summary
+from normexp.report.tables.row import centre, summary
 from normexp.report.tables.table import EMPTY, Value
 
 ROUNDED = 1e-14  # below it a difference of float64 numbers near 1 is rounding
@@ -119,6 +119,11 @@ class Metric(Column):
         """Return the mean over the finite values, if there are any."""
         finite = self.finite(row)
         return mean(finite) if finite else None
+
+    def shown(self, row: Row) -> float | None:
+        """Return what `text` begins with: the mean over the finite values, or their median."""
+        finite = self.finite(row)
+        return centre(finite) if finite else None
 
     def plain(self, row: Row) -> dict[str, Value]:
         finite = self.finite(row)

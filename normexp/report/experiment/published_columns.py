@@ -10,7 +10,7 @@ from decimal import Decimal
 from normexp.evidence.claims import NOT_YET
 from normexp.evidence.claims.units import PERCENT
 from normexp.evidence.scales import PAPER
-from normexp.evidence.verdicts import published_verdict
+from normexp.evidence.verdicts import SCALED, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
 from normexp.report.tables.table import EMPTY, Value
@@ -72,15 +72,22 @@ def in_percent(printed: str, unit: str = "") -> str:
 
 @dataclass(frozen=True)
 class Verdict(Column):
-    """Whether the printed number is reproduced; like a claim it waits for all runs of the grid."""
+    """Whether the printed number is reproduced; like a claim it waits for all runs of the grid.
+
+    Args:
+        printed: whether there is any number to judge, beside rows that were refused.
+    """
 
     metric: Metric
     margin: float | None
     scale: str
+    printed: bool = True
     head = "verdict"
 
     @property
     def meaning(self) -> str:
+        if self.scale != PAPER and self.printed:
+            return f"Verdict: {SCALED} where our runs are not at the paper's scale: they cannot confirm or refute it."
         if self.margin is None or self.scale != PAPER:
             return ""
         near = f"{self.metric.factor * self.margin:g}" + (" percentage points" if self.metric.factor > 1 else "")

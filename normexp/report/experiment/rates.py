@@ -109,6 +109,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
     """Return the metric of a choice against the learning rate; None where fewer than three rates were tried.
 
     A line per arm and a panel per other value; of more arms than colours a panel per arm and a line per other value.
+    How many seeds were added to the runs is left out of the notes: trials have seeds of their own.
     """
     records = [record for record in trial_records(experiment, results) if record.finished]
     rates = sorted({float(record.value(RATE)) for record in records})
@@ -127,7 +128,7 @@ def choice_chart(experiment: Experiment, measured: Measured, results: Path, note
         styles=_styles(context, records, by_arm),
         labels={"x": of_key(RATE), "y": title(metric) + _unit(experiment, metric)},
         ticks={rate: short(rate) for rate in rates if len(rates) <= MOST_TICKS}, preview=experiment.scale == SMOKE,
-        sentences=(_whose(experiment),), beside=TABLE, notes=tuple(notes),
+        sentences=(_whose(experiment),), beside=TABLE, notes=tuple(note for note in notes if note != measured.progress),
     )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from normexp.report.experiment.table import SET_UP
 from normexp.report.frames.measured import Measured
 from normexp.report.ledger.judged import flags_of
 from normexp.report.markdown import prose
+from normexp.report.tables.row import explained
 
 BEST = 5  # arms named per point of the grid
 HEADINGS = {
@@ -70,13 +71,16 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
     if look is None:
         return
     column = Metric(measured, look.metric, look.at or "")
-    yield f"By {column.head}, mean over the seeds; only a claim above says whether a difference is more than chance."
+    cells = [column.text(row) for row in map(Row, measured.curves)]
+    middle = "mean or median" if explained(cells) else "mean"
+    meaning = "only a claim above says whether a difference is more than chance"
+    yield f"By {column.head}, {middle} over the seeds; {meaning}."
     if any(column.count(row) > len(column.finite(row)) for row in map(Row, measured.curves)):
         yield "Arms with a run that has no finite value come after those without."
     yield ""
     for point in dict.fromkeys(cell.point for cell in measured.curves):
         rows = [Row(cell) for cell in measured.curves if cell.point == point]
-        known = [row for row in rows if column.centre(row) is not None]
+        known = [row for row in rows if column.shown(row) is not None]
         known.sort(key=partial(_rank, column, cost_sign(look.metric)))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
         named = [f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST]]
@@ -85,5 +89,5 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
 
 
 def _rank(column: Metric, sign: float, row: Row) -> tuple[int, float]:
-    """Sort by the runs without a value, then by the mean of the others, for which a diverged run does not count."""
-    return column.count(row) - len(column.finite(row)), sign * (column.centre(row) or 0.0)
+    """Sort by the runs without a value, then by what is shown of the others; a diverged run does not count."""
+    return column.count(row) - len(column.finite(row)), sign * (column.shown(row) or 0.0)

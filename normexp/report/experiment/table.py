@@ -26,9 +26,10 @@ from normexp.report.experiment.published_columns import Published, Verdict
 from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
+from normexp.report.figures.words import renamed
 from normexp.report.frames.measured import Measured
 from normexp.report.metrics import title
-from normexp.report.tables.row import explained
+from normexp.report.tables.row import MEDIAN, explained
 from normexp.report.tables.table import Table
 
 REFUSED = "refused"
@@ -58,7 +59,15 @@ def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[
         heads=["arm", *(column.head for column in shown)],
         rows=[[cited(str(row.cell)), *(column.text(row) for column in shown)] for row in rows],
         values=[_plain(row, columns) for row in rows],
-        notes={SET_UP: [experiment.about, *_described(experiment, columns), *_meaning(columns, rows)], **notes},
+        notes={
+            SET_UP: [
+                experiment.about,
+                *_described(experiment, columns),
+                *_meaning(columns, rows),
+                *_in_figures(experiment),
+            ],
+            **notes,
+        },
     )
 
 
@@ -99,10 +108,17 @@ def _meaning(columns: Sequence[Column], rows: Sequence[Row]) -> Iterator[str]:
     yield from dict.fromkeys(column.meaning for column in columns if column.meaning)
 
 
+def _in_figures(experiment: Experiment) -> Iterator[str]:
+    """Yield what figures call the schemes in the names of arms, which commands need and the table keeps."""
+    if experiment.figures and (words := renamed(experiment.arms)):
+        yield f"In figures: {'; '.join(f'{scheme} is {word}' for scheme, word in words.items())}."
+
+
 def _has_constants(columns: Sequence[Column], rows: Sequence[Row]) -> bool:
     """Tell whether a mean over several seeds stands without its deviation."""
     metrics = [column for column in columns if isinstance(column, Metric)]
-    return any(len(column.finite(row)) > 1 and "±" not in column.text(row) for column in metrics for row in rows)
+    texts = (column.text(row) for column in metrics for row in rows if len(column.finite(row)) > 1)
+    return any("±" not in text and not text.startswith(MEDIAN) for text in texts)
 
 
 def _cells(experiment: Experiment, measured: Measured) -> list[Cell]:
@@ -153,7 +169,7 @@ def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence
         *([Published(metric.short, _unit(printed), share=metric.factor > 1)] if printed else []),
         metric,
         *([Difference(metric, table.baseline)] if table.baseline else []),
-        *([Verdict(metric, table.margin, experiment.scale)] if verdicts else []),
+        *([Verdict(metric, table.margin, experiment.scale, bool(printed))] if verdicts else []),
     ]
 
 

@@ -31,6 +31,7 @@ from normexp.report.tables.table import EMPTY
 
 ALL = "all"
 MEDIAN = "median"  # in a cell of a heat map
+ENDED_LAST = "Rows with a run that diverged come last."
 COUNTS = ("#00695C", "#B26A00", "#A3123A", "#4B4E9C", "#555555")  # parts of a whole, from good to bad
 
 
@@ -96,6 +97,7 @@ def bars(context: FigureContext[Bars]) -> Chart:
     words = f"{title(spec.metric)} / that of {context.label(spec.relative_to)}" if spec.relative_to else ""
     labels = {"x": context.words("x", context.words("y", words or context.value_label("x", spec.metric, spec.at)))}
     given: dict[str, Any] = {"mark": "interval", "x": "value", "y": "line", "band": "ci", "labels": labels}
+    given["sentences"] = (ENDED_LAST,) if spec.sort and data["ended"].any() else ()
     metric = "" if spec.relative_to else spec.metric
     if axis and spec.together:
         values = list(dict.fromkeys(data[axis]))

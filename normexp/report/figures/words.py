@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from normexp.config import groups, options
 from normexp.config.options import said_by
@@ -44,6 +45,20 @@ def _of_part(part: str) -> str:
     if setting:
         return called(setting[1], setting[2]) or f"{of_key(setting[1])} {setting[2]}"
     return part if CODE.fullmatch(part) else part.replace("_", " ")
+
+
+def renamed(names: Iterable[str]) -> dict[str, str]:
+    """Return scheme -> what figures call it, of those in the names of arms that nobody knows again: rep_batch is RepBN.
+
+    Layer norm is left out: it is `layer`, and norm.
+    """
+    parts = dict.fromkeys(part for name in names for part in PARTS.findall(name) if part in options("norm"))
+    words = {part: called("norm", part) for part in parts}
+    return {part: word for part, word in words.items() if not _root(part).startswith(_root(word))}
+
+
+def _root(name: str) -> str:
+    return _letters(name).replace("norm", "")
 
 
 def _scheme_spelled(part: str) -> str:

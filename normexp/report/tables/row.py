@@ -14,11 +14,11 @@ from normexp.report.frames.record import Record
 from normexp.report.metrics import factor
 from normexp.report.tables.table import EMPTY, Value
 
-APART = 100.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
+APART = 10.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
 MEDIAN = "median "  # begins the cells in which there is no mean
 MEANING_OF_MEDIAN = (
-    f"Median, with the lowest and the highest value: in a cell whose values, all above 0, lie apart by a factor of "
-    f"{APART:g} or more, with a deviation larger than their mean, which then tells of the largest value alone."
+    "Median, lowest to highest value: where all values are above 0, the largest is at least "
+    f"{APART:g} times the smallest, and they deviate by more than their mean, which tells of the largest alone."
 )
 
 
@@ -83,19 +83,24 @@ def misleads(values: Sequence[float]) -> bool:
     return apart and standard_deviation(values) > mean(values)
 
 
+def centre(values: Sequence[float]) -> float:
+    """Return what stands for values in a table: their mean, or the median where that misleads."""
+    return statistics.median(values) if misleads(values) else mean(values)
+
+
 def explained(cells: Iterable[str]) -> list[str]:
     """Return the note below a table that says what a median is there; nothing where no cell has one."""
     return [MEANING_OF_MEDIAN] if any(cell.startswith(MEDIAN) for cell in cells) else []
 
 
 def _median(values: Sequence[float]) -> str:
-    centre, low, high = like_ratios(statistics.median(values), min(values), max(values))
-    return f"{MEDIAN}{centre}, {low} to {high}"
+    middle, low, high = like_ratios(centre(values), min(values), max(values))
+    return f"{MEDIAN}{middle}, {low} to {high}"
 
 
 def _mean(values: Sequence[float], percent: bool) -> str:
-    centre = mean(values)
-    return mean_and_deviation(centre, standard_deviation(values), percent) if values[1:] else number(centre, percent)
+    middle = centre(values)
+    return mean_and_deviation(middle, standard_deviation(values), percent) if values[1:] else number(middle, percent)
 
 
 def rows_of(frame: Frame, keys: Sequence[str]) -> list[Row]:

@@ -164,6 +164,16 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     assert "Set-up" not in text
 
 
+def test_a_ranking_sorts_by_the_medians_that_it_shows(fabricate: Fabric) -> None:
+    """An arm with the least median stood last, by the mean of one run that went far astray."""
+    losses = {"Plain": (2.4, 2.5, 45.0), "With BN": (3.3, 3.4, 3.5)}
+    experiment = made(fabricate, summary="Which one?", table={"columns": ["test/loss"]})
+    experiment.run(lambda arm, point, _: [{"step": 0, "test/loss": losses[arm][point["seed"]]}])
+    text = summary_text(experiment.experiment, read_measured(experiment.experiment, fabricate.root), [], {})
+    assert "By test loss, mean or median over the seeds" in text["summary.md"]
+    assert "- Plain median 2.5, 2.4 to 45; With BN 3.40 ± 0.10\n" in text["summary.md"]
+
+
 def test_summary_takes_no_markup_from_names_and_claims(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="*Which* <b>one</b>?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)

@@ -110,6 +110,16 @@ def test_what_diverged_counts_as_untrained_and_is_a_cross_without_a_number(fabri
     assert "runs that diverged there, 2 of Plain; 2 of With BN" in caption(drawn)
 
 
+def test_the_caption_tells_nothing_of_the_seeds_of_other_runs(fabricate: Fabric) -> None:
+    experiment = choosing(fabricate, seeds=[100])
+    looks = {"design": Design((0, 1, 2), (2, 3)), "looks": 1}
+    found = replace(read_measured(experiment, fabricate.root), **looks)
+    shown = choice_chart(experiment, found, fabricate.root, (found.progress, "Scale: cpu."))
+    assert shown is not None
+    assert "Scale: cpu." in caption(shown)
+    assert "seeds" not in caption(shown).replace("seed 100", "")
+
+
 def test_one_seed_has_no_interval_and_says_so(fabricate: Fabric) -> None:
     experiment = choosing(fabricate, seeds=[100])
     assert "one seed gives no interval" in table(experiment, fabricate)["sensitivity.md"]

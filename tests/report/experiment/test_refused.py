@@ -23,6 +23,17 @@ def test_refused_arm_is_a_row_without_numbers(fabricate: Fabric) -> None:
     assert [row[0] for row in table.rows] == ["Plain", "With BN", "With BN, one image"]
     assert table.rows[-1] == ["With BN, one image", "-", "refused", "-"]
     assert list(csv.DictReader(csv_text(table).splitlines()))[-1]["verdict"] == "refused"
+    assert not [note for note in table.notes["Set-up"] if note.startswith("Verdict")]
+
+
+def test_a_verdict_that_is_none_is_explained_below_the_table(fabricate: Fabric) -> None:
+    """A column of `scaled` beside published numbers told nobody what that is."""
+    printed = {"arm": "Plain", "metric": "test/accuracy", "at": "last", "value": ".5", "place": "row 1"}
+    ours = made(fabricate, published=[printed])
+    ours.run(learning)
+    table = experiment_table(ours.experiment, read_measured(ours.experiment, fabricate.root), {})
+    assert "scaled" in table.rows[0]
+    assert any(note.startswith("Verdict: scaled where") for note in table.notes["Set-up"])
 
 
 def test_refusal_is_in_the_words_of_the_program(fabricate: Fabric) -> None:

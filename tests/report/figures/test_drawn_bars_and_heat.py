@@ -77,6 +77,8 @@ def test_bars_of_one_axis_together(two: Made) -> None:
     assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["Plain", "With BN"]
     assert {"batch size 8", "batch size 16"} <= {text.get_text() for text in texts(figure)}
     assert "1 of 3 diverged" in {text.get_text() for text in texts(figure)}
+    assert "come last" not in two.caption(**spec)
+    assert "Rows with a run that diverged come last." in two.caption(**spec, sort=True)
 
 
 def test_counts_are_stacked_to_the_whole(fabricate: Fabric) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from normexp.config import option, options
-from normexp.report.figures.words import in_words, of_arm
+from normexp.report.figures.words import in_words, of_arm, renamed
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,12 @@ from normexp.report.figures.words import in_words, of_arm
 )
 def test_an_arm_in_words(typed: str, words: str) -> None:
     assert of_arm(typed) == words
+
+
+def test_a_scheme_that_nobody_knows_again_is_named_twice() -> None:
+    """Tables keep what commands need: `rep_batch` stood there, RepBN in the picture beside it."""
+    names = ["none, SkipInit", "layer", "rms", "dynamic_tanh", "rep_batch", "weight_standard + group", "With BN"]
+    assert renamed(names) == {"rep_batch": "RepBN", "weight_standard": "Weight standardization"}
 
 
 def test_a_point_of_the_grid_in_words() -> None:

@@ -49,7 +49,8 @@ def test_mean_and_sample_standard_deviation_over_all_seeds(fabricate: Fabric) ->
         ([69.1, 70, 82, 91, 1.09e5], "median 82, 69 to 109000"),
         ([0.0, 0.0, 90.0], "30 ± 52"),  # 0 is no number of decades away
         ([2.0, 190.0, 200.0], "130 ± 110"),
-        ([1.0, 1.1, 30.0], "11 ± 17"),
+        ([2.4, 2.5, 45.0], "median 2.5, 2.4 to 45"),
+        ([5.0, 5.1, 30.0], "13 ± 14"),
     ],
 )
 def test_where_a_mean_tells_of_one_run_alone_there_is_the_median(

@@ -45,6 +45,16 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
 
 
+def test_a_claim_moves_no_cursor(cli, tmp_path):
+    cli("new", "experiment", "mine")
+    path = tmp_path / "mine.yaml"
+    path.write_text(path.read_text().replace("text: Batch normalization ends with a", r'text: "\e[2JIt is', 1))
+    path.write_text(path.read_text().replace("than no normalization\n", 'than none"\n', 1))
+    _, stdout, _ = cli("reproduce", "mine.yaml", "scale=smoke")
+    assert r"\x1b[2JIt is" in stdout
+    assert "\x1b" not in stdout
+
+
 OWN = """
 paper: ours
 item: none

@@ -9,6 +9,7 @@ from normexp.training.checks.ignored_norm import ignored_norm
 from normexp.training.checks.own_network import mixes_in_evaluation, without_gradient
 from normexp.training.checks.probabilities import gives_probabilities
 from normexp.training.checks.short_run import unreached, unsettled
+from normexp.training.checks.small_inputs import small_inputs
 from normexp.training.components import Components
 from normexp.training.taken_out import taken_out
 
@@ -18,5 +19,5 @@ def doubts(config: Config, components: Components, data: Data) -> tuple[list[str
     kept = {IGNORED: ignored_norm(config, components, data), UNREACHED: unreached(config, components)}
     of_network = (gives_probabilities, without_gradient, mixes_in_evaluation)
     others = [taken_out(config, components), *(each(config, components, data) for each in of_network)]
-    said = [*kept.values(), unsettled(config, components), *others]
+    said = [*kept.values(), unsettled(config, components), small_inputs(config, data), *others]
     return [each for each in said if each], {key: each.partition(";")[0] for key, each in kept.items() if each}

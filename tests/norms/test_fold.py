@@ -460,3 +460,9 @@ def test_fold_asks_nobody_where_tensors_are_made_by_default():
         fold(model, x)
     assert count(model) == 0
     assert torch.allclose(model(x), expected)
+
+
+@pytest.mark.parametrize("layers", [(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4)), (nn.BatchNorm1d(3), nn.Linear(3, 4))])
+def test_fold_leaves_frozen_what_was_frozen(layers):
+    model = nn.Sequential(*copy.deepcopy(layers)).eval().requires_grad_(False)
+    assert not any(each.requires_grad for each in fold(model).parameters())

@@ -97,6 +97,7 @@ BY_HAND: Mapping[str, str] = {
         "80.6 81.6"
     ),
     "docs/diagnose.md": "1 0 0 1 0 16 1 1 1 0.25 2 2 2 1 16 32 32 64 0 1",
+    "docs/faq.md": "32 128 32 8 4",
     "docs/index.md": "3",
     "docs/performance.md": ("24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,550 0.65 704 0 128 192 16 16 0 32 2 17 100"),
     "docs/programs.md": "0 1 2 130 1 95",
@@ -123,6 +124,7 @@ BY_HAND: Mapping[str, str] = {
     "batch_collision/deviations": "8 4 5",
     "batch_norm_and_dropout/deviations": "8 8 1.3",
     "batch_norm_placement/deviations": "8 8 320,000 256 0.7",
+    "batch_or_layer": "4 128 4 2",
     "batch_or_layer/deviations": "256 0.7",
     "conditioning/deviations": "700",
     "conditioning_cifar10/deviations": "5",

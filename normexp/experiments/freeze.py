@@ -1,7 +1,8 @@
 """What an experiment declared before its first run: claims, margin, published numbers, seeds, grid, search, set-up.
 
-The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after the runs,
-which tables and the ledger say with both versions. One that is missing, or was written when runs were there already,
+The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after that run,
+which tables and the ledger say with both versions. Where trials choose, the first run is one of these: no record tells
+whether the change came before the runs that are judged. One that is missing, or was written when runs were there already,
 declares nothing before them, and they say that, too. `normexp freeze` writes it ahead of the first run, which freezes
 anew what was changed in between. A record with no other file beside or below it has no run yet, whoever wrote it:
 `reproduce` may have been killed in between.
@@ -61,7 +62,7 @@ class Change:
     name: str
     before: str
     after: str
-    when: str = "after the runs"
+    when: str = "after the first run"
 
     def __str__(self) -> str:
         if self.what == DECLARATION:
@@ -88,7 +89,8 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
 
 
 def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) -> Iterator[Change]:
-    when = "after the freeze, before the first run" if _is_alone(path) else Change.when
+    since = "after the first trial" if experiment.select else Change.when
+    when = "after the freeze, before the first run" if _is_alone(path) else since
     then = record["declared"]
     now = declared(experiment, data=_DATA in then)
     for what in (what for what in now if what in then or what not in _LATER):

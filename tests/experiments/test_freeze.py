@@ -68,32 +68,48 @@ def test_the_first_record_stays(frozen: Path) -> None:
 
 
 CHANGES = {
-    "margin": (("table", "margin"), 0.5, "margin was changed after the runs: 0.01 before, 0.5 now"),
-    "seeds": (("grid", "seed"), [0, 1, 2], "seeds were changed after the runs: 0-1 before, 0-2 now"),
-    "more seeds": (("grid", "seed"), [*range(4, 9), 11], "seeds were changed after the runs: 0-1 before, 4-8, 11 now"),
-    "grid": (("grid", "batch_size"), [128], "grid 'batch_size' was changed after the runs: 128, 8 before, 128 now"),
+    "margin": (("table", "margin"), 0.5, "margin was changed after the first trial: 0.01 before, 0.5 now"),
+    "seeds": (("grid", "seed"), [0, 1, 2], "seeds were changed after the first trial: 0-1 before, 0-2 now"),
+    "more seeds": (
+        ("grid", "seed"),
+        [*range(4, 9), 11],
+        "seeds were changed after the first trial: 0-1 before, 4-8, 11 now",
+    ),
+    "grid": (
+        ("grid", "batch_size"),
+        [128],
+        "grid 'batch_size' was changed after the first trial: 128, 8 before, 128 now",
+    ),
     "search": (("select", "search"), {"optim.lr": [0.1]}, "search 'optim.lr' was changed"),
     "selection seeds": (("select", "seeds"), [100, 101], "selection seeds were changed"),
-    "published": (("published", 0, "value"), ".97", "'batch, test/accuracy, last' was changed after the runs: .98"),
-    "target": (("claims", 1, "target"), 0.8, "'batch is first' was changed after the runs: target: 0.9 before"),
+    "published": (
+        ("published", 0, "value"),
+        ".97",
+        "'batch, test/accuracy, last' was changed after the first trial: .98",
+    ),
+    "target": (("claims", 1, "target"), 0.8, "'batch is first' was changed after the first trial: target: 0.9 before"),
     "region": (("claims", 0, "in"), "> 0.1", "region: [0.0, 'inf'] before, region: [0.1, 'inf'] now"),
     "selection metric": (("select", "metric"), "validation/loss", "selection 'metric' was changed after"),
-    "setting": (("common", "steps"), 10, "setting 'steps' was changed after the runs: 5 before, 10 now"),
+    "setting": (("common", "steps"), 10, "setting 'steps' was changed after the first trial: 5 before, 10 now"),
     "new setting": (
         ("common", "optim.momentum"),
         0.2,
-        "setting 'optim.momentum' was changed after the runs: nothing before, 0.2 now",
+        "setting 'optim.momentum' was changed after the first trial: nothing before, 0.2 now",
     ),
     "arm": (
         ("arms", "batch", "norm"),
         "layer",
-        "arm 'batch' was changed after the runs: norm: batch before, norm: layer",
+        "arm 'batch' was changed after the first trial: norm: batch before, norm: layer",
     ),
-    "new arm": (("arms", "plain"), {}, "arm 'plain' was changed after the runs: nothing before, common settings now"),
+    "new arm": (
+        ("arms", "plain"),
+        {},
+        "arm 'plain' was changed after the first trial: nothing before, common settings now",
+    ),
     "trials": (
         ("select", "common"),
         {"steps": 2},
-        "trial setting 'steps' was changed after the runs: nothing before, 2",
+        "trial setting 'steps' was changed after the first trial: nothing before, 2",
     ),
     "text": (("claims", 0, "text"), "batch is far better", "nothing now"),
 }
@@ -116,14 +132,14 @@ def test_two_printed_numbers_of_one_arm_and_place_are_two(tmp_path: Path) -> Non
     first_run(parse("x", "cpu", data), tmp_path)
     other = {**data, "published": [{**both[0], "value": ".9"}, both[1]]}
     (change,) = changes_since_frozen(parse("x", "cpu", other), tmp_path)
-    assert "published 'batch, test/loss, last' was changed after the runs: .5 before, .9 now" in str(change)
+    assert "published 'batch, test/loss, last' was changed after the first trial: .5 before, .9 now" in str(change)
 
 
 def test_what_a_scale_lays_over_an_arm_is_a_change_at_this_scale_alone(frozen: Path) -> None:
     own = {"arms": {"batch": {"norm.var": "unbiased"}}}
     assert changes_since_frozen(changed("scales", "paper", to=own), frozen) == []
     (change,) = changes_since_frozen(changed("scales", "cpu", to=own), frozen)
-    assert "arm 'batch' was changed after the runs: nothing before, norm.var: unbiased now" in str(change)
+    assert "arm 'batch' was changed after the first trial: nothing before, norm.var: unbiased now" in str(change)
 
 
 def test_wording_is_no_change(frozen: Path) -> None:
@@ -135,7 +151,9 @@ def test_wording_is_no_change(frozen: Path) -> None:
 
 def test_another_kind_is_a_change_for_the_ledger_counts_by_it(frozen: Path) -> None:
     (change,) = changes_since_frozen(changed("claims", 0, "kind", to="own"), frozen)
-    assert "'batch is better' was changed after the runs: kind: that of its scale before, kind: own now" in str(change)
+    assert "'batch is better' was changed after the first trial: kind: that of its scale before, kind: own now" in str(
+        change
+    )
 
 
 def test_a_record_of_an_older_program_knows_neither_kinds_nor_how_was_chosen_nor_settings(frozen: Path) -> None:
@@ -178,7 +196,7 @@ def test_data_of_ones_own_are_frozen_by_their_content(
     moved.write_text("x,y\n1,2\n3,5\n")
     (change,) = changes_since_frozen(on_own_data(moved), results)
     now = hashlib.sha256(moved.read_bytes()).hexdigest()
-    assert str(change) == f"data 'csv' was changed after the runs: {content} before, {now} now"
+    assert str(change) == f"data 'csv' was changed after the first trial: {content} before, {now} now"
 
 
 def test_a_record_of_an_older_program_knows_no_data(frozen: Path, on_own_data: Callable[[Path], Experiment]) -> None:
@@ -203,7 +221,7 @@ def test_what_was_changed_before_the_first_run_is_frozen_anew_by_it(tmp_path: Pa
     assert changes_since_frozen(other, tmp_path) == []
     first_run(usual, tmp_path)
     (change,) = changes_since_frozen(usual, tmp_path)
-    assert "margin was changed after the runs: 0.5 before, 0.01 now" in str(change)
+    assert "margin was changed after the first trial: 0.5 before, 0.01 now" in str(change)
 
 
 def test_what_stayed_as_it_was_until_the_first_run_keeps_its_date(tmp_path: Path) -> None:
@@ -240,13 +258,15 @@ def test_what_was_frozen_ahead_of_runs_that_are_there_stays(tmp_path: Path) -> N
     finished_runs(parse("x", "cpu", DATA), tmp_path)
     assert freeze(changed("table", "margin", to=0.5), tmp_path) is None
     (change,) = changes_since_frozen(changed("table", "margin", to=0.5), tmp_path)
-    assert "margin was changed after the runs" in str(change)
+    assert "margin was changed after the first trial" in str(change)
 
 
 def test_a_claim_that_was_added_is_told_by_what_is_tested(frozen: Path) -> None:
     more = [*DATA["claims"], {**DATA["claims"][0], "text": "another"}]
     (change,) = changes_since_frozen(changed("claims", to=more), frozen)
-    assert str(change).startswith("claim 'another' was changed after the runs: nothing before, compare: difference")
+    assert str(change).startswith(
+        "claim 'another' was changed after the first trial: nothing before, compare: difference"
+    )
     assert str(change).endswith("region: [0.0, 'inf'] now")
 
 
@@ -293,15 +313,17 @@ def since_frozen(name: str, scale: str) -> list[str]:
 
 
 def test_what_of_committed_experiments_came_after_their_runs_is_told() -> None:
-    added = "ends with a higher test accuracy than batch normalization (batches of 128)' was changed after the runs"
+    added = (
+        "ends with a higher test accuracy than batch normalization (batches of 128)' was changed after the first run"
+    )
     assert any(added in change for change in since_frozen("ba2016_figure6", "cpu"))
     assert since_frozen("cooijmans2017_gamma", "paper") == []  # of fresh seeds
     *_, loss, seeds = since_frozen("rezero_table", "paper")
     assert loss == (
-        'claim "Layer norm\'s is 2.02 (within 0.1)" was changed after the runs: '
+        'claim "Layer norm\'s is 2.02 (within 0.1)" was changed after the first run: '
         "compare: equals, value: 2.02, tolerance: 0.1 before, compare: value, region: [1.92, 2.12] now"
     )
-    assert seeds == "seeds were changed after the runs: 0 before, 1-4 now"
+    assert seeds == "seeds were changed after the first run: 0 before, 1-4 now"
 
 
 @pytest.mark.parametrize("scale", ["cpu", "paper"])

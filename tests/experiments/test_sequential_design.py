@@ -139,11 +139,11 @@ def test_no_look_is_said_to_be_the_last_where_the_records_are_further(reproduce)
 
 def test_a_claim_that_was_changed_after_the_runs_says_so_in_the_table_and_beside_its_verdict(reproduce) -> None:
     _, _, before = reproduce(DECIDED)
-    assert "after the runs" not in before
+    assert "after the first run" not in before
     _, _, after = reproduce({**DECIDED, "in": "< 50"})
-    assert "- Claim 'the loss is below 100' was changed after the runs: region: ['-inf', 100.0] before, " in after
+    assert "- Claim 'the loss is below 100' was changed after the first run: region: ['-inf', 100.0] before, " in after
     (line,) = (line for line in after.splitlines() if ": the loss is below 100 (" in line)
-    assert line.endswith("; changed after the runs)")
+    assert line.endswith("; changed after the first run)")
 
 
 def test_reproduce_with_looks_shows_all_seeds_in_its_plan_and_takes_no_single_arm(reproduce, cli, tmp_path) -> None:

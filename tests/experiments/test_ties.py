@@ -239,7 +239,7 @@ def test_ties_declared_after_the_runs_cost_only_these(cli, own, workers_here):
     ]
     assert "would tell" not in said
     (change,) = changes_since_frozen(parse("own", "cpu", data), own.parent / "results")
-    assert str(change) == "further selection seeds were changed after the runs: nothing before, 101-102 now"
+    assert str(change) == "further selection seeds were changed after the first trial: nothing before, 101-102 now"
 
 
 # --- What is declared. ---

@@ -203,7 +203,7 @@ def _show(experiment: Experiment, results: Path) -> None:
     written = render(experiment, results)
     print(next(path for path in written if path.name == "table.md").read_text(encoding="utf-8"))
     for entry in read_json(next(path for path in written if path.name == CLAIMS))["claims"]:
-        changed = "; changed after the runs" if entry["changed"] else ""
+        changed = "; changed after the first run" if entry["changed"] else ""
         print(printable(f"{shown_verdict(entry)}: {entry['text']} ({entry['evidence']}{changed})", MOST_TEXT))
     print()
     for path in written:

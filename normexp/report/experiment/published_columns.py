@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
 from normexp.evidence.claims import NOT_YET
 from normexp.evidence.claims.units import PERCENT
 from normexp.evidence.scales import PAPER
-from normexp.evidence.verdicts import SCALED, published_verdict
+from normexp.evidence.verdicts import NOT_REPRODUCED, REPRODUCED, SCALED, UNDECIDED, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row
 from normexp.report.tables.table import EMPTY, Value
 
+NOT_RUN = "published only"
+JUDGED = {REPRODUCED, NOT_REPRODUCED, UNDECIDED}
 _SHARE = re.compile(rf"([^\d.]*)(\d+\.?\d*|\.\d+)\s*({PERCENT})?")
 
 
@@ -75,26 +77,35 @@ class Verdict(Column):
     """Whether the printed number is reproduced; like a claim it waits for all runs of the grid.
 
     Args:
-        printed: whether there is any number to judge, beside rows that were refused.
+        rows: those of the table, whose verdicts are explained below it.
     """
 
     metric: Metric
     margin: float | None
     scale: str
-    printed: bool = True
+    rows: Sequence[Row] = ()
     head = "verdict"
 
     @property
     def meaning(self) -> str:
-        if self.scale != PAPER and self.printed:
-            return f"Verdict: {SCALED} where our runs are not at the paper's scale: they cannot confirm or refute it."
-        if self.margin is None or self.scale != PAPER:
-            return ""
-        near = f"{self.metric.factor * self.margin:g}" + (" percentage points" if self.metric.factor > 1 else "")
-        return (
-            f"Verdict: reproduced where the 95 % interval of our mean lies within {near} of the published number, "
-            "which stands for all that round to it; each number by itself."
+        words = {self._verdict(row).partition(" (")[0] for row in self.rows}
+        if words & JUDGED:
+            words.add(REPRODUCED)  # the others are said in its terms
+        said = "; ".join(f"{word} where {why}" for word, why in self._reasons() if word in words)
+        return f"Verdict: {said}." if said else ""
+
+    def _reasons(self) -> Iterator[tuple[str, str]]:
+        """Yield what the words mean but those that say it themselves; a refused arm has a note of its own."""
+        near = f"{self.metric.factor * (self.margin or 0):g}" + (" percentage points" if self.metric.factor > 1 else "")
+        yield (
+            REPRODUCED,
+            f"the 95 % interval of our mean lies within {near} of the published number, which stands for all that "
+            "round to it, each number by itself",
         )
+        yield NOT_REPRODUCED, "it lies outside of that"
+        yield UNDECIDED, "it does neither"
+        yield SCALED, "our runs are not at the paper's scale: they cannot confirm or refute it"
+        yield NOT_RUN, "we have no run of it"
 
     def text(self, row: Row) -> str:
         return self._verdict(row) or EMPTY

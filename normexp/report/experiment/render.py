@@ -187,7 +187,7 @@ def _notes(
     changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes]
     return {
         "Runs": runs,
-        "Changed after the runs": changed,
+        "Changed after the first run": changed,
         "Findings": experiment.findings,
         "Deviations": experiment.deviations,
     }

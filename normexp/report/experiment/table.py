@@ -22,7 +22,7 @@ from normexp.report.experiment.columns import (
     Metric,
     Row,
 )
-from normexp.report.experiment.published_columns import Published, Verdict
+from normexp.report.experiment.published_columns import NOT_RUN, Published, Verdict
 from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned
 from normexp.report.experiment.steps_columns import SpeedUpOver, StepsTo
@@ -34,7 +34,6 @@ from normexp.report.tables.table import Table
 
 REFUSED = "refused"
 SET_UP = "Set-up"  # heading of what the arms are and the columns mean
-NOT_RUN = "published only"
 
 
 def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
@@ -169,7 +168,7 @@ def _compared_columns(experiment: Experiment, measured: Measured, rows: Sequence
         *([Published(metric.short, _unit(printed), share=metric.factor > 1)] if printed else []),
         metric,
         *([Difference(metric, table.baseline)] if table.baseline else []),
-        *([Verdict(metric, table.margin, experiment.scale, bool(printed))] if verdicts else []),
+        *([Verdict(metric, table.margin, experiment.scale, rows)] if verdicts else []),
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from normexp.evidence.curves import PROBE, Cell
 from normexp.evidence.metrics import better_direction, is_share
 from normexp.evidence.scales import PAPER
 from normexp.experiments.figure_kinds import Against, Bars, Counts, Curves, Heat, Multiples, are_numbers
-from normexp.report.figures.averages import summary
 from normexp.report.figures.captions import from_to
 from normexp.report.figures.chart import Chart, Panel
 from normexp.report.figures.choice import MOST_TICKS
@@ -27,6 +26,7 @@ from normexp.report.figures.scales import MINUS, short, times_ten, value_text
 from normexp.report.figures.styles import LineStyle, dark_to_light
 from normexp.report.frames.measured import runs_of
 from normexp.report.metrics import bad_end, factor, possible, title
+from normexp.report.tables.row import MISLEADING, centre, misleads
 from normexp.report.tables.table import EMPTY
 
 ALL = "all"
@@ -155,27 +155,25 @@ def heat(context: FigureContext[Heat]) -> Chart:
 def _averaged(what: str, rows: Sequence[Mapping[str, object]]) -> str:
     """Return a sentence on what the numbers of a heat map are."""
     others = any(MEDIAN in str(row["text"]) for row in rows)
-    why = f"; {MEDIAN}: where the mean's 95 % t interval is wider than it is or leaves the possible values"
-    return f"{what}{why * others}." if what else ""
+    return f"{what}{f'; {MEDIAN}: {MISLEADING}' * others}." if what else ""
 
 
 def _entry(context: FigureContext[Heat], cell: Cell, metric: str, row: str, column: str) -> dict[str, object]:
-    """Return one cell of the table: the mean over the finite values, and how many others there are."""
+    """Return one cell: the centre of the finite values, as the table has it, and how many others there are."""
     values = context.values(cell, metric, context.spec.at, context.spec.relative_to)
-    over = context.spec.relative_to
     finite = [value for value in values.values() if math.isfinite(value)]
     lost = [seed for seed, value in values.items() if not math.isfinite(value)]
     diverged = sum(context.runs[cell][seed].diverged for seed in lost)
     if not finite:
         text = "diverged" if diverged else "∞" if math.inf in values.values() else EMPTY
         return {"x": column, "y": row, "value": math.nan, "text": text}
-    mean, _, _, median = astuple(summary(np.array(finite), "ci", possible=possible("" if over else metric)))
-    text = f"{mean:.1f}" if is_share(metric) and not context.spec.relative_to else _digits(mean)
-    text += f"\n{MEDIAN}" * median
+    middle = centre(finite)
+    text = f"{middle:.1f}" if is_share(metric) and not context.spec.relative_to else _digits(middle)
+    text += f"\n{MEDIAN}" * misleads(finite)
     if lost:
         count = f"{diverged} of {len(values)} diverged"
         text += f"\n{count if diverged == len(lost) else f'{len(finite)} of {len(values)} finite'}"
-    return {"x": column, "y": row, "value": mean, "text": text}
+    return {"x": column, "y": row, "value": middle, "text": text}
 
 
 def _digits(value: float) -> str:

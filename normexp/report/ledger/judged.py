@@ -140,7 +140,7 @@ def shown_verdict(claim: Judged) -> str:
 def flags_of(claim: Judged) -> Iterator[str]:
     """Yield what a reader has to know at one glance; which commits and processors is among the details."""
     if claim["changed"]:
-        yield "Changed after the runs"
+        yield "Changed after the first run"
     if claim["verdict"] == HOLDS and claim.get("compare") == "follows" and is_beyond(claim.get("law")):
         yield BEYOND[0].upper() + BEYOND[1:]
     for remark in claim["remarks"]:

@@ -16,10 +16,11 @@ from normexp.report.tables.table import EMPTY, Value
 
 APART = 10.0  # of the largest value to the smallest: from there on the largest alone makes mean and deviation
 MEDIAN = "median "  # begins the cells in which there is no mean
-MEANING_OF_MEDIAN = (
-    "Median, lowest to highest value: where all values are above 0, the largest is at least "
-    f"{APART:g} times the smallest, and they deviate by more than their mean, which tells of the largest alone."
+MISLEADING = (
+    f"where all values are above 0, the largest is at least {APART:g} times the smallest, "
+    "and they deviate by more than their mean, which tells of the largest alone"
 )
+MEANING_OF_MEDIAN = f"Median, lowest to highest value: {MISLEADING}."
 
 
 @dataclass(frozen=True)

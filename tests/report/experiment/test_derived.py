@@ -149,16 +149,21 @@ CLAIMS = [
 def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})
     found = read_measured(experiment.experiment, fabricate.root)
-    notes = {"Set-up": ["An arm"], "Runs": ["Two"], "Changed after the runs": [], "Deviations": ["It is *made* up"]}
+    notes = {
+        "Set-up": ["An arm"],
+        "Runs": ["Two"],
+        "Changed after the first run": [],
+        "Deviations": ["It is *made* up"],
+    }
     entries = claim_entries(experiment.experiment, found, [])
-    entries[0] |= {"remarks": ["ties: seeds 1, 2"], "changed": ["claim 'BN is better' was changed after the runs"]}
+    entries[0] |= {"remarks": ["ties: seeds 1, 2"], "changed": ["claim 'BN is better' was changed after the first run"]}
     text = summary_text(experiment.experiment, found, entries, notes)["summary.md"]
     assert text.startswith("# Which one?\n\nA set-up. Scale: cpu.\n")
     holds, contradicted = text.index("## What holds here"), text.index("## What does not")
     assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
     assert "cannot tell" not in text
     assert "- With BN 87.5 ± 1.0; Plain 75.00\n" in text
-    flags = "\n  - Changed after the runs\n  - Ties: seeds 1, 2\n  - claim 'BN is better' was changed after the runs\n"
+    flags = "\n  - Changed after the first run\n  - Ties: seeds 1, 2\n  - claim 'BN is better' was changed after the first run\n"
     assert flags in text[holds:contradicted]
     assert "\n## Runs\n\n- Two\n\n## What to keep in mind\n\n- It is \\*made\\* up\n\n[The table]" in text
     assert "Set-up" not in text

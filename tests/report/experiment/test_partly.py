@@ -99,22 +99,24 @@ def test_a_published_number_waits_for_all_runs_too(
 
 
 @pytest.mark.parametrize(
-    ("scale", "metric", "margin", "words"),
+    ("scale", "metric", "printed", "margin", "words"),
     [
-        ("paper", "test/accuracy", 0.004, "lies within 0.4 percentage points of the published number"),
-        ("paper", "test/loss", 0.05, "lies within 0.05 of the published number"),
-        ("cpu", "test/loss", 0.05, ""),
+        ("paper", "test/accuracy", ".5", 0.004, "lies within 0.4 percentage points of the published number"),
+        ("paper", "test/loss", ".5", 0.05, "lies within 0.05 of the published number"),
+        ("paper", "test/loss", ".500", 0.0005, "each number by itself; undecided where it does neither."),
+        ("cpu", "test/loss", ".5", 0.05, ""),
     ],
 )
-def test_a_table_says_how_near_is_reproduced(
-    fabricate: Fabric, scale: str, metric: str, margin: float, words: str
+def test_a_table_says_how_near_is_reproduced_and_what_its_other_verdicts_are(
+    fabricate: Fabric, scale: str, metric: str, printed: str, margin: float, words: str
 ) -> None:
-    printed = [{**PRINTED, "metric": metric}]
-    experiment = made(fabricate, scale, table={"metric": metric, "margin": margin}, published=printed)
+    published = [{**PRINTED, "metric": metric, "value": printed}]
+    experiment = made(fabricate, scale, table={"metric": metric, "margin": margin}, published=published)
     experiment.run(lambda arm, point, random: [{"step": 0, metric: 0.5 + point["seed"] / 1e3}])
     render(experiment.experiment, fabricate.root)
     text = (fabricate.root / "x" / scale / "table.md").read_text()
     assert ("of the published number" in text) is bool(words)
+    assert ("undecided" in text) is ("undecided" in words)
     assert words in text
 
 

@@ -160,7 +160,7 @@ def test_where_nothing_is_decided_there_is_no_false_discovery_rate(tmp_path: Pat
 
 
 def test_changes_after_the_runs_and_remarks_are_on_the_line_with_both_versions_below(tmp_path: Path) -> None:
-    change = "claim 'x' was changed after the runs: target: 0.9 before, target: 0.95 now"
+    change = "claim 'x' was changed after the first run: target: 0.9 before, target: 0.95 now"
     remarks = ["target: ours", "ceiling: in 3 of 5 seeds the target is above 1 - 2/1000"]
     write(
         tmp_path,
@@ -171,7 +171,7 @@ def test_changes_after_the_runs_and_remarks_are_on_the_line_with_both_versions_b
     )
     text = lines(tmp_path)
     (line,) = (line for line in text if line.startswith("- **holds at this scale**"))
-    assert line.endswith("*Changed after the runs*. *Ceiling: in 3 of 5 seeds the target is above 1 - 2/1000*.")
+    assert line.endswith("*Changed after the first run*. *Ceiling: in 3 of 5 seeds the target is above 1 - 2/1000*.")
     assert f"  - {change}" in text
     assert "- *margin was changed*" in text
     assert "  - target: ours" in text

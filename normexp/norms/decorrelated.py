@@ -29,7 +29,8 @@ def eigen(matrix: Tensor) -> tuple[Tensor, Tensor]:
     gradient. A matrix that is not finite gives NaN, where the routine would raise: that run has diverged.
     """
     finite = torch.isfinite(matrix).all(-1, keepdim=True).all(-2, keepdim=True)
-    values, vectors = torch.linalg.eigh(torch.where(finite, matrix, torch.eye(matrix.shape[-1]).to(matrix)))
+    identity = torch.eye(matrix.shape[-1], dtype=matrix.dtype, device=matrix.device)
+    values, vectors = torch.linalg.eigh(torch.where(finite, matrix, identity))
     rounding = matrix.shape[-1] * torch.finfo(matrix.dtype).eps * values[..., -1:]
     values = torch.where(values > rounding, values, torch.inf)
     return torch.where(finite.squeeze(-1), values, torch.nan), vectors

@@ -80,3 +80,13 @@ def test_maps_without_a_position_are_refused_or_empty_and_leave_no_nan(name, sha
             y.sum().backward()
     for kept in (*module.state_dict().values(), *(each.grad for each in module.parameters() if each.grad is not None)):
         assert kept.isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["decorrelated", "group", "spectral"])
+def test_a_layer_on_the_cpu_stays_there_whatever_the_default_device(name):
+    """Sums of samples, and what stands for no number, were made on the default device."""
+    scheme, layer, x = instantiate(CONFIGS[name]), nn.Conv2d(3, 64, 3), torch.randn(2, 3, 34, 34)
+    module = scheme.normalization(64)
+    with torch.device("meta"):  # a GPU, as torch.set_default_device("cuda") has it, is as wrong
+        y = module(scheme.parametrize(layer)(x.contiguous(memory_format=torch.channels_last)))
+    assert y.device.type == "cpu"

@@ -34,7 +34,7 @@ def rows(x: Tensor) -> tuple[Tensor, ...]:
 @torch.no_grad()
 def statistics(x: Tensor, groups: int) -> tuple[Tensor, Tensor]:
     """Return mean and biased variance of groups of channels: (N, groups), in float32 at least."""
-    zeros = torch.zeros(x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
+    zeros = x.new_zeros(x.shape[1], dtype=torch.promote_types(x.dtype, torch.float32))
     found = [torch.batch_norm_update_stats(sample, zeros, zeros.clone(), 0.0) for sample in rows(x)]
     mean, var = (torch.stack(each).unflatten(1, (groups, -1)) for each in zip(*found, strict=True))
     return pooled(mean, var, 2)

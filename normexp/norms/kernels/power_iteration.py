@@ -21,7 +21,7 @@ def first_vector(matrix: Tensor) -> Tensor:
 
     They come from a generator of their own: what a network draws beside and after it is the same under every scheme.
     """
-    drawn = torch.randn(len(matrix), generator=torch.Generator().manual_seed(0))
+    drawn = torch.randn(len(matrix), generator=torch.Generator().manual_seed(0), device="cpu")
     return drawn.to(matrix)
 
 

@@ -394,3 +394,19 @@ def test_plugin_in_a_stack(folder, cli):
     assert "'strat'" in stderr
     status, _, stderr = cli("run", *own[:-1], *TINY)
     assert (status, "norm.activations=my_norms.Scale does not exist" in stderr) == (2, True)
+
+
+def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli):
+    """A run is known by its configuration, so that two schemes would stand under one name without a word."""
+    from normexp.sweeps.plan import make_plan
+
+    given = ["norm=my_norms.Scale", "plugins=[my_norms]", *TINY[:-1]]
+    assert cli("run", *given, "seed=0")[0] == 0
+    assert "done already (step 2); --force" in cli("run", *given, "seed=0")[2]
+    with (folder / "my_norms.py").open("a") as file:
+        file.write("# edited\n")
+    assert "step 2), with another my_norms than there is now; --force" in cli("run", *given, "seed=0")[2]
+    plan = make_plan([*given, "seed=0,1"])
+    assert "1 finished (1 with another my_norms than there is now; --force trains all again), 1 new" in plan.describe()
+    assert cli("run", *given, "seed=1")[0] == 0
+    assert "Warning: my_norms was edited between these runs" in cli("table", "results/runs")[1]

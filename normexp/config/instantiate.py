@@ -31,7 +31,7 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     if not is_inside(module, (*TRUSTED, *plugins)):
         raise must_be_named(target, target)
     if not is_inside(module, TRUSTED):
-        _find_in_current_folder()
+        find_in_current_folder()
     try:
         found: Callable[..., Any] = getattr(import_module(module), name)
     except UserError as error:
@@ -63,7 +63,7 @@ def _defined_in(module: str) -> list[str]:
     return [name for name, value in there.items() if is_inside(str(getattr(value, "__module__", "")), [module])]
 
 
-def _find_in_current_folder() -> None:
+def find_in_current_folder() -> None:
     """Let a plugin be a file of the folder that the user is in; installed modules of the same name come first."""
     if str(Path.cwd()) not in sys.path:
         sys.path.append(str(Path.cwd()))

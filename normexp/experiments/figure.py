@@ -47,15 +47,20 @@ def _file_name(name: str) -> str:
 
 
 Target = Annotated[float | str, BeforeValidator(_target)]
-Names = Annotated[list[Text], Field(min_length=1), BeforeValidator(_listed)]
-Pair = Annotated[tuple[float, float], Field(description="[LOW, HIGH]")]
+Number = Annotated[float, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_number)]
+Truth = Annotated[bool, Field(strict=True)]
+OneOrMore = BeforeValidator(_listed)  # one text stands for the list of it
+Texts = Annotated[list[str], OneOrMore]
+Names = Annotated[list[Text], Field(min_length=1), OneOrMore]
+Pair = Annotated[tuple[Number, Number], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 Windows = Annotated[dict[Scale, Window], BeforeValidator(_by_scale)]
-XY = list[Literal["x", "y"]]
+XY = Annotated[list[Literal["x", "y"]], OneOrMore]
 
 
 class Drawing(Strict):
-    """Numbers may be texts, and pairs lists."""
+    """Numbers may be texts, pairs lists, and a text a list of one; truth values are no numbers."""
 
     model_config = ConfigDict(strict=False)
 
@@ -63,7 +68,7 @@ class Drawing(Strict):
 class Reference(Drawing):
     """A straight line at a value that the reader needs: the noise, chance, the best constant answer."""
 
-    at: Annotated[float, BeforeValidator(_number)]
+    at: Number
     text: str
     axis: Literal["x", "y"] = "y"
 
@@ -89,7 +94,7 @@ class Figure(Drawing):
     name: Annotated[Text, AfterValidator(_file_name)]
     title: str = ""
     caption: str = ""
-    arms: list[str] = []
+    arms: Texts = []
     where: Where = {}
     labels: dict[str, str] = {}
     limits: Windows = {}

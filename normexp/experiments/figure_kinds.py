@@ -16,7 +16,7 @@ from normexp.config.text import is_number
 from normexp.errors import unknown
 from normexp.evidence.claims.fields import At
 from normexp.evidence.metrics import better_direction
-from normexp.experiments.figure import XY, Figure, Names, Target, Windows
+from normexp.experiments.figure import XY, Figure, Names, Number, OneOrMore, Target, Texts, Truth, Whole, Windows
 from normexp.experiments.ranges import check_range
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
@@ -44,7 +44,7 @@ class Curves(Figure):
     x: Literal["step", "epoch"] = "step"
     log: XY = []
     zoom: Windows = {}
-    published: dict[str, dict[Literal["step", "epoch", "value"], list[float]]] = {}
+    published: dict[str, dict[Literal["step", "epoch", "value"], list[Number]]] = {}
     published_caption: str = ""
 
     @model_validator(mode="after")
@@ -72,8 +72,8 @@ class StepsToTarget(Figure):
     metric: str
     target: Target
     better: Literal["higher", "lower"] | None = None
-    sort: bool = False
-    log: list[Literal["x"]] = []
+    sort: Truth = False
+    log: Annotated[list[Literal["x"]], OneOrMore] = []
 
     @model_validator(mode="after")
     def _in_range(self) -> StepsToTarget:
@@ -120,9 +120,9 @@ class Bars(Figure):
     axis: str | None = None
     at: At = "last"
     relative_to: str | None = None
-    sort: bool = False
-    together: bool = False
-    log: list[Literal["x"]] = []
+    sort: Truth = False
+    together: Truth = False
+    log: Annotated[list[Literal["x"]], OneOrMore] = []
 
     @model_validator(mode="after")
     def _together_along_an_axis(self) -> Bars:
@@ -150,11 +150,11 @@ class Heat(Figure):
     numbered = ()
     kind: Literal["heat"]
     metric: str | None = None
-    metrics: list[str] = []
+    metrics: Texts = []
     axis: str | None = None
     at: At = "last"
     relative_to: str | None = None
-    log: list[Literal["z"]] = []
+    log: Annotated[list[Literal["z"]], OneOrMore] = []
 
     @model_validator(mode="after")
     def _one_of(self) -> Heat:
@@ -170,8 +170,8 @@ class Percentiles(Figure):
     measured = True
     kind: Literal["percentiles"]
     layer: str
-    seed: int | None = None
-    log: list[Literal["y"]] = []
+    seed: Whole | None = None
+    log: Annotated[list[Literal["y"]], OneOrMore] = []
 
 
 class Multiples(Figure):
@@ -204,12 +204,12 @@ class Lines(Figure):
     y: Names
     by: str | None = None
     panels: Literal["arm", "none"] = "none"
-    dotted: list[str] = []
+    dotted: Texts = []
     boxes: str | None = None
     points: str | None = None
-    markers: bool = False
-    joined: bool = True
-    seed: int | None = None
+    markers: Truth = False
+    joined: Truth = True
+    seed: Whole | None = None
     log: XY = []
 
     @model_validator(mode="after")
@@ -231,8 +231,8 @@ class Contour(Figure):
     y: str
     z: str
     path: str | None = None
-    seed: int | None = None
-    log: list[Literal["x", "y", "z"]] = []
+    seed: Whole | None = None
+    log: Annotated[list[Literal["x", "y", "z"]], OneOrMore] = []
 
 
 FigureSpec = Annotated[

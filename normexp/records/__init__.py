@@ -31,6 +31,7 @@ from normexp.records.names import ENVIRONMENT as ENVIRONMENT
 from normexp.records.names import FINISHED as FINISHED
 from normexp.records.names import IGNORED as IGNORED
 from normexp.records.names import METRICS as METRICS
+from normexp.records.names import OWN_CODE as OWN_CODE
 from normexp.records.names import PROBES as PROBES
 from normexp.records.names import STATUS as STATUS
 from normexp.records.names import STATUSES as STATUSES

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from normexp.records.names import IGNORED, METRICS, PROBES, STATUSES, TIMING, UNREACHED
+from normexp.records.names import IGNORED, METRICS, OWN_CODE, PROBES, STATUSES, TIMING, UNREACHED
 
 MOST_CHARACTERS = 10_000  # of one value: a path, a note, a cause
 MOST_VALUES = 20_000  # in one file
@@ -40,6 +40,10 @@ def _are_digests(value: Any) -> bool:
     return isinstance(value, dict) and all(_DIGEST.fullmatch(str(digest)) for digest in value.values())
 
 
+def _are_modules(value: Any) -> bool:
+    return _are_digests(value) and all(_NAME.fullmatch(str(module)) for module in value)
+
+
 STATUS_FORM: dict[str, Form] = {
     "step": _is_count,
     "steps": _is_count,
@@ -53,12 +57,16 @@ ENVIRONMENT_FORM: dict[str, Form] = {
     "precision": _is_text,
     IGNORED: _is_text,
     UNREACHED: _is_text,
+    OWN_CODE: _are_modules,
     "stacked": _is_count,
     "stack": _is_text,
     "row": _is_count,
     "rate": _is_amount,
     "packages": _is_mapping,
-    "continued": lambda value: isinstance(value, list) and all(isinstance(each, dict) for each in value),
+    "continued": lambda value: (
+        isinstance(value, list)
+        and all(isinstance(each, dict) and _are_modules(each.get(OWN_CODE, {})) for each in value)
+    ),
     "data": lambda value: isinstance(value, dict) and isinstance(value.get("note", ""), str | None),
 }
 CONFIG_FORM: dict[str, Form] = {

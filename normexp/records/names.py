@@ -7,6 +7,7 @@ PROBES = "probes.csv"
 ENVIRONMENT, CHECKPOINT, TRACEBACK = "environment.json", "checkpoint.safetensors", "traceback.txt"
 IGNORED = "ignored_norm"  # the key of environment.json that says of a scheme that it changes nothing
 UNREACHED = "unreached_options"  # the key that says which of its options wait for more updates than the run has
+OWN_CODE = "own_code"  # the key that has the sha256 of the files of the user's own parts
 STATUSES = ("running", "done", "diverged", "failed", "interrupted")
 FINISHED = ("done", "diverged")
 DAMAGED = "damaged"  # said of a run that is not what it should be; no status.json has it,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from normexp.config.identity import PATH_KEYS
-from normexp.records import IGNORED, STATUS, UNREACHED, RunDirectory
+from normexp.records import IGNORED, OWN_CODE, STATUS, UNREACHED, RunDirectory
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.labels import PLACES
 from normexp.report.frames.options import NOTE
@@ -19,7 +19,7 @@ MOST_NAMES = 20  # runs without a record that are named one by one
 def notes(frame: Frame) -> list[str]:
     """Return all notes of a report, in a fixed order; an empty list where there is nothing to say."""
     records = [record for record in frame.records if not record.unreadable and record.state != "new"]
-    topics = (_data, _mixed_data, _other_schemes, _divergences, _unfinished)
+    topics = (_data, _mixed_data, _mixed_code, _other_schemes, _divergences, _unfinished)
     return [*(note for topic in topics for note in topic(records)), *frame.left_out]
 
 
@@ -60,6 +60,20 @@ def _mixed_data(records: Sequence[Record]) -> list[str]:
             )
     names = sorted({str(key[0]) for key, found in seen.items() if len(found) > 1})
     return [f"Warning: not all runs on {name} saw the same data (sha256 differs)." for name in names]
+
+
+def _mixed_code(records: Sequence[Record]) -> list[str]:
+    """Compare the files of the user's own parts: one that was edited is another part under the same name."""
+    seen: dict[str, set[str]] = {}
+    for record in records:
+        last = record.directory.environment if record.finished else {}
+        for attempt in (last, *last.get("continued", [])):
+            for module, sha256 in attempt.get(OWN_CODE, {}).items():
+                seen.setdefault(module, set()).add(sha256)
+    edited = sorted(module for module, found in seen.items() if len(found) > 1)
+    return [
+        f"Warning: {module} was edited between these runs (sha256 differs); --force trains again." for module in edited
+    ]
 
 
 def _other_schemes(records: Sequence[Record]) -> list[str]:

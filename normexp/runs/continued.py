@@ -5,7 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-ROUNDING = ("device", "processor", "cpu", "arithmetic", "packages", "normexp", "commit", "precision", "threads")
+from normexp.records import OWN_CODE
+
+ROUNDING = (
+    "device",
+    "processor",
+    "cpu",
+    "arithmetic",
+    "packages",
+    "normexp",
+    "commit",
+    "precision",
+    "threads",
+    OWN_CODE,
+)
 
 
 def earlier_machines(before: Mapping[str, Any], now: Mapping[str, Any], step: int) -> list[dict[str, Any]]:

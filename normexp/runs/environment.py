@@ -8,6 +8,7 @@ import torch
 
 from normexp.config import Config
 from normexp.data.base import Data
+from normexp.runs.own_code import own_code
 from normexp.training.components import Components
 from normexp.training.machine.hardware import describe
 
@@ -19,6 +20,7 @@ def environment(config: Config, data: Data, components: Components) -> dict[str,
         **describe(components.device, torch.get_num_threads()),
         "precision": config["precision"],
         "parameters": sum(parameter.numel() for parameter in components.model.parameters()),
+        **own_code(config),
         "data": {**about_data(config, data), "examples": {"train": len(components.batches.examples), **sizes}},
     }
 

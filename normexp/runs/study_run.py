@@ -20,6 +20,7 @@ from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, 
 from normexp.records.curve_file import csv_text
 from normexp.runs.environment import about_data
 from normexp.runs.loggers import Logs
+from normexp.runs.own_code import own_code
 from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
 from normexp.runs.signals import is_stop
@@ -107,5 +108,5 @@ def _check(outcome: Outcome, names: Sequence[str]) -> None:
 
 
 def _environment(context: StudyContext) -> dict[str, Any]:
-    facts = describe(choose_device(context.config["device"]), torch.get_num_threads())
+    facts = describe(choose_device(context.config["device"]), torch.get_num_threads()) | own_code(context.config)
     return {**facts, "data": about_data(context.config, context.data)} if context.data_loaded else facts

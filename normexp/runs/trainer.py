@@ -24,6 +24,7 @@ from normexp.runs.doubts import doubts
 from normexp.runs.environment import environment
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
+from normexp.runs.own_code import changed_code
 from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
@@ -159,6 +160,8 @@ class Trainer:
             logger.warning(doubt)  # also out of a sweep's worker
         environment = self._environment() | kept
         before = environment_before(self.recorder.directory) if self.resumes else {}
+        if self.resumes and (changed := changed_code(self.config, self.recorder.directory)):
+            logger.warning(f"continued with another {' and '.join(changed)} than it began with; --force begins again")
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
         return keep_until, environment

@@ -18,6 +18,7 @@ from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
 from normexp.records import DAMAGED, FINISHED, Damaged, RunDirectory
+from normexp.runs.own_code import changed_code
 from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, fraction_left, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
@@ -119,7 +120,16 @@ class Plan:
     def describe(self) -> str:
         new = sum(cell.state == "new" for cell in self.open)
         begun = len(self.open) - new - len(self.damaged)
-        return f"{amount(len(self.cells), 'run')}: {len(self.done)} finished, {new} new, {begun} to resume"
+        done = f"{len(self.done)} finished{self._with_other_code()}"
+        return f"{amount(len(self.cells), 'run')}: {done}, {new} new, {begun} to resume"
+
+    def _with_other_code(self) -> str:
+        """Say of how many finished runs the user's own code has changed since."""
+        changed = [found for cell in self.done if (found := changed_code(cell.config, cell.directory))]
+        if not changed:
+            return ""
+        modules = " and ".join(sorted({module for found in changed for module in found}))
+        return f" ({len(changed)} with another {modules} than there is now; --force trains all again)"
 
 
 def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:

@@ -320,6 +320,22 @@ UNSOUND = {
         change("figures", 0, "reference", to=[{"at": True, "text": "x"}]),
         "figures[0].reference[0].at: True is not a number",
     ),
+    "figure with a number as a truth value": (
+        change("figures", 0, to={"name": "a", "kind": "bars", "metric": "test/loss", "sort": 0}),
+        "figures[0].sort: 0 is not true or false",
+    ),
+    "figure up to a truth value": (
+        change("figures", 0, "limits", to=[0.1, True]),
+        "figures[0].limits[1]: True is not a number",
+    ),
+    "figure of a published truth value": (
+        change("figures", 0, "published", to={"Plain": {"step": [1], "value": [True]}}),
+        "figures[0].published.Plain.value[0]: True is not a number",
+    ),
+    "figure of a true seed": (
+        change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": True}),
+        "figures[0].seed: True is not a number",
+    ),
     "figure of a seed that is not run": (
         change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),
         "figures[0].seed: 77 is no seed of the grid; allowed: 0, 1",

@@ -48,7 +48,7 @@ def with_interval(value: float, low: float, high: float, sign: bool = True) -> s
     finite = [abs(each) for each in (value, low, high) if math.isfinite(each)]
     digit = half if math.isfinite(half) and half > 0 else max(finite, default=1.0) / 10 or 1.0
     value_text, low_text, high_text, power = _to_the_same_digit([value, low, high], digit, sign)
-    return f"{value_text} [{low_text}, {high_text}]{power}"
+    return times_power(f"{value_text} [{low_text}, {high_text}]", power)
 
 
 def is_constant(value: float, spread: float) -> bool:

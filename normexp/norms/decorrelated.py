@@ -58,10 +58,12 @@ class InverseRoot(torch.autograd.Function):
 
 
 def inverse_root(values: Tensor, vectors: Tensor) -> Tensor:
+    """Return S^(-1/2): (*, n, n), from the eigenvalues (*, n) of S and its eigenvectors (*, n, n)."""
     return (vectors * values.rsqrt().unsqueeze(-2)) @ vectors.mT
 
 
 def inverse_root_gradient(grad: Tensor, values: Tensor, vectors: Tensor) -> Tensor:
+    """Return the gradient of S, symmetric, for that of S^(-1/2); see `InverseRoot`."""
     s = values.sqrt()
     rows, columns = s.unsqueeze(-1), s.unsqueeze(-2)
     inner = vectors.mT @ ((grad + grad.mT) / 2) @ vectors

@@ -41,8 +41,8 @@ class Controlled(torch.autograd.Function):
     """Normalize each example by the statistics of those before it, then `tail`; backward is a control process.
 
     The gradient g of one example is freed, over time, of what would move the output's scale and mean:
-    g' = g - (1 - d) v y, v += mean(g' y), and g'' = g' / std - (1 - d) u, u += mean(g''), example by example in
-    the order of the batch. v and u are integrals of the two errors, kept in `controls` from batch to batch.
+    g' = g - c v y, v += mean(g' y), and g'' = g' / std - c u, u += mean(g''), c being `control_rate`, example by
+    example in the order of the batch. v and u are integrals of the two errors, kept in `controls` from batch to batch.
     All of it is linear in the incoming gradient and in x, with factors that follow from the means of the two, of their
     product and of x^2: x is read twice each way and kept alone.
     """

@@ -257,16 +257,11 @@ def sweep_temporaries(folder: Path, older: float = 0.0, of: str = "") -> None:
     """
     before = time.time() - older
     with os.scandir(folder) as entries:
-        old = [
-            entry.path
-            for entry in entries
-            if _TEMPORARY.fullmatch(entry.name)
-            and entry.name.startswith(f".{of}")
-            and entry.is_file(follow_symlinks=False)
-            and entry.stat(follow_symlinks=False).st_mtime <= before
-        ]
-    for path in old:
-        Path(path).unlink(missing_ok=True)
+        found = [each for each in entries if _TEMPORARY.fullmatch(each.name) and each.name.startswith(f".{of}")]
+    for entry in found:
+        with suppress(FileNotFoundError):  # whoever wrote it has renamed it by now
+            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime <= before:
+                os.unlink(entry)
 
 
 def _holds(path: Path, data: bytes) -> bool:

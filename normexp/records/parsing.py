@@ -21,9 +21,9 @@ TOO_DEEP = f"nested more than {DEEPEST} deep"
 MOST_COLUMNS = 10_000
 MOST_BY_SECTIONS = 2**14  # characters; what is kept of strange files stays small
 LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-# Anchors, flow style that is not empty, deep or nested blocks.
 # A key at the margin and what stands below it, in printable ASCII: one section of a plain block mapping.
 _SECTION = re.compile(r"^[A-Za-z_]\w*:(?: [ -~]*)?\n(?:(?: |- )[ -~]*\n)*", re.ASCII | re.MULTILINE)
+# Anchors, flow style that is not empty, deep or nested blocks.
 _MAY_BE_DEEP = re.compile(r"[&*]|\[(?!\])|{(?!})|^ {40}|[-?:] +[-?] ", re.MULTILINE)
 
 

@@ -31,9 +31,11 @@ def stop_signals(callback: Callable[[], None], also: Sequence[int] = ()) -> Iter
             signal.signal(number, previous[signal.SIGINT])
         callback()
 
-    previous = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, *also)}
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, *also)}
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # which nohup does
-        previous[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+        handlers[signal.SIGHUP] = signal.getsignal(signal.SIGHUP)
+    # None is that of a program in C which Python runs inside of: it could not be put back.
+    previous = {number: handler for number, handler in handlers.items() if handler is not None}
     for number in previous:
         signal.signal(number, stop)
     try:

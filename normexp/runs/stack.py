@@ -69,12 +69,13 @@ def train_stack(
         torch.set_num_threads(built[0].threads)
         for directory in directories:
             locks.enter_context(held(directory, lambda: stack is not None and stack.done > 0))
-        settle(paths)
+        settle([each.path for each in directories if each.status["status"] not in FINISHED])
         for restart in (force, True):
             parts = zip(configs, datas, built, directories, strict=True)
             going = [each for each in parts if force or each[-1].status["status"] not in FINISHED]
             places = _places(going, force)
-            stack = Stack([Member(*each, stopped, restart) for each in going], places, stopped)
+            members = [Member(*each, stopped, restart or each[-1].status["status"] == "new") for each in going]
+            stack = Stack(members, places, stopped)
             if stack.begin():
                 break
             built = [build(*parts, loader.examples) for parts in zip(configs, datas, strict=True)]

@@ -80,7 +80,8 @@ def search_through(
         for note in trial.recipes if number == 0 else ():
             logger.info(note)
         logger.info(f"trial {number + 1} of {search.trials}, sampler={search.sampler}")
-        trials, counted = 0 if counted else search.trials - number, counted or bool(trial.open)
+        trials = 0 if counted else search.trials - number
+        counted = counted or bool(trial.open)
         at = Trial(number + 1, search.trials, (search.trials - number - 1) * len(trial.cells))
         status = train(replace(trial, recipes=(), trials=trials), replace(_joined(plans), trial=at))
         if dry_run or (status and not all(_states(plan) <= {*FINISHED, FAILED} for plan in made)):

@@ -11,7 +11,9 @@ import normexp
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the checkout that this code runs from, with `+` where files differ; None in a wheel.
+    """Return the commit of the checkout that this code runs from, with `+` where files differ.
+
+    None in a wheel, and where git does not tell: a commit that may be another one's is worse than none.
 
     Files of results do not count: an experiment that has ended in this checkout writes its own anew.
     """
@@ -21,7 +23,7 @@ def commit() -> str | None:
     try:
         head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
         status = ["git", "status", "--porcelain", "--untracked-files=no", "--", ":(exclude)results"]
-        dirty = subprocess.run(status, cwd=root, capture_output=True, text=True)
+        dirty = subprocess.run(status, cwd=root, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return head.stdout.strip() + ("+" if dirty.stdout.strip() else "")

@@ -255,9 +255,7 @@ def compiler_set() -> Iterator[None]:
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "The .grad attribute of a Tensor")
-            warnings.filterwarnings(
-                "ignore", "TensorFloat32 tensor cores"
-            )  # precision=tf32 is there for who wants them
+            warnings.filterwarnings("ignore", "TensorFloat32 tensor cores")  # who wants them says precision=tf32
             yield
     finally:
         for name, value in before.items():

@@ -59,6 +59,7 @@ def test_intervals_end_where_their_half_width_does() -> None:
     assert with_interval(13.12, -31.66, 57.9) == "+13 [-32, +58]"
     assert with_interval(0.57, 0.33, 0.81) == "+0.57 [+0.33, +0.81]"
     assert with_interval(-1.05, -10.96, math.inf) == "-1.1 [-11.0, +∞]"
+    assert with_interval(1.2e-5, -0.4e-5, 2.8e-5) == "(+1.2 [-0.4, +2.8])e-05"  # of all three, the value too
 
 
 def test_of_an_arm_that_diverged_in_every_run_no_end_is_a_number() -> None:

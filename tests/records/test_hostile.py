@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -255,6 +256,22 @@ def test_next_holder_of_the_lock_clears_temporary_files(tmp_path, make):
     (run.path / ".young.ab12cd_9").write_text("half")
     sweep_temporaries(run.path, older=3600)
     assert (run.path / ".young.ab12cd_9").exists()
+
+
+def test_a_temporary_file_that_is_renamed_while_they_are_looked_at_is_nobody_s_loss(tmp_path, monkeypatch):
+    (tmp_path / ".records.zip.ab12cd_9").write_text("whole")
+    scandir = os.scandir
+
+    @contextmanager
+    def then_renamed(folder):
+        with scandir(folder) as entries:
+            found = list(entries)
+        (tmp_path / ".records.zip.ab12cd_9").rename(tmp_path / "records.zip")
+        yield found
+
+    monkeypatch.setattr(os, "scandir", then_renamed)
+    sweep_temporaries(tmp_path, older=3600)
+    assert (tmp_path / "records.zip").exists()
 
 
 def test_finished_run_knows_its_files_again(tmp_path, make):

@@ -63,6 +63,15 @@ def test_handlers_are_put_back():
     assert [signal.getsignal(number) for number in BOTH] == before
 
 
+def test_a_handler_that_python_has_not_set_stays(monkeypatch):
+    """As that of R, say, inside of which Python runs: Python could not put it back."""
+    usual = signal.getsignal
+    monkeypatch.setattr(signal, "getsignal", lambda number: None if number == signal.SIGTERM else usual(number))
+    before = usual(signal.SIGTERM)
+    with stop_signals(lambda: None):
+        assert usual(signal.SIGTERM) is before
+
+
 def test_other_threads_leave_the_handlers_alone():
     seen: list[object] = []
 

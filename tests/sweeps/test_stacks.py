@@ -342,10 +342,12 @@ def test_a_stack_with_a_damaged_checkpoint_begins_again_together(pair, whole, wa
     assert [record(path) for path in pair[1]] == whole
 
 
-def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pair, whole, watched):
+def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pair, whole, watched, caplog):
     with pytest.raises(Interrupted):
         train_pair(pair, 6)
     RunDirectory(pair[1][0]).write_status("diverged", step=5, steps=9, attempts=1, seconds=1.0)
+    (pair[1][0] / CHECKPOINT).unlink()
+    (pair[1][1] / CHECKPOINT).rename(pair[1][1] / stack_checkpoint.NEXT)  # a save that was cut off at its end
     sizes, prepare = [], stack.Stack._prepare
 
     def noted(self):
@@ -356,6 +358,7 @@ def test_a_stack_of_which_one_has_ended_goes_on_in_a_program_of_the_same_size(pa
         patch.setattr(stack.Stack, "_prepare", noted)
         assert train_pair(pair) == ["diverged", "done"]
     assert sizes == [(1, 2)]
+    assert "begins again" not in caplog.text
     assert record(pair[1][1]) == whole[1]
     assert RunDirectory(pair[1][1]).environment["stacked"] == 2
 

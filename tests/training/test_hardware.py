@@ -136,5 +136,16 @@ def test_hardware_commit_is_unknown_without_git(monkeypatch, tmp_path):
     assert commit.__wrapped__() is None
 
 
+def test_hardware_commit_is_unknown_where_git_cannot_tell_what_differs(monkeypatch, tmp_path):
+    """The first of its two answers is there, and passed for a checkout without changes."""
+    whose = ["-c", "user.name=somebody", "-c", "user.email=somebody@example.org"]
+    for words in (["init", "-q"], [*whose, "commit", "-q", "--allow-empty", "-m", "empty"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    monkeypatch.setattr(normexp, "__file__", str(tmp_path / "normexp" / "__init__.py"))
+    assert len(commit.__wrapped__()) == 40
+    (tmp_path / ".git" / "index").write_bytes(b"damaged")
+    assert commit.__wrapped__() is None
+
+
 def test_hardware_peak_memory_is_in_bytes():
     assert 10 * 2**20 < peak_memory(CPU) < 2**40

@@ -27,7 +27,7 @@ class Verdict:
     """What our runs say of one claim.
 
     Args:
-        verdict: holds, contradicted or undecided.
+        verdict: holds, contradicted, undecided; not judged, or not judged yet.
         evidence: one line, complete in itself.
         estimate, interval: of the difference, value, ratio or share of runs that decides; 95 %, not corrected.
         n: number of seeds.
@@ -36,7 +36,7 @@ class Verdict:
         fresh_seeds: how many seeds, none of them used again, would probably decide, tested once at the level that the
             correction leaves a claim at least; None where nothing is open or that cannot be told.
         remarks: what a reader has to know beside: a target's origin, a ceiling, arms from different commits.
-        details: of the steps to a range of targets.
+        details: of the steps to a range of targets; of a law, place by place.
         fresh_seeds_in_looks: the same with the looks of a sequential design, in proportion, for a last look with its
             share of the level; None without a design.
         unit: of estimate and interval, as people read them; empty where there is none.

@@ -9,6 +9,8 @@ from torch import Tensor, nn
 
 from normexp.norms.checks.clause import Broken, Case, Clause, make, on_activations, randomized
 
+CHANNELS = 32
+
 
 def gradient_is_the_derivative(case: Case) -> None:
     for shape in case.shapes():
@@ -38,9 +40,6 @@ def _narrowed(module: nn.Module, x: Tensor) -> str:
     """Ask whether float64 is narrowed, where a change that float32 does not have leaves the output as it is."""
     same = torch.equal(copy.deepcopy(module)(x), copy.deepcopy(module)(x * (1 + 1e-13 * torch.randn_like(x))))
     return "; is float64 narrowed inside (x.float())? at_least_float32(x) keeps it" if same else ""
-
-
-CHANNELS = 32
 
 
 def exact(case: Case) -> bool:

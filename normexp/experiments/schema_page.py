@@ -23,15 +23,16 @@ the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), 
 
 A claim is one of ten estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale, or the first trial, writes `frozen.json`; what is declared otherwise afterwards is shown as
-changed after it, and a `frozen.json` that is missing, or was written when runs were there, as declaring nothing before them.
+changed after it, and a `frozen.json` that is missing, or was written when runs were there, as declaring nothing before.
 
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.
 
 `select: {{seeds: [100], ties: [101, 102]}}` buys seeds only where they are needed: after the grid, or the last rung,
 the best two of every choice train with seeds 101 and 102, too, where they lie within noise, at the settings of their
-trials, and of these two the better mean over all three seeds is chosen. `--dry-run` says how many runs that is at most,
-and for which choices once the others are trained. Declared or changed after the first trial, `ties` is shown as changed.
+trials, and of these two the better mean over all three seeds is chosen. `--dry-run` says how many runs that is at
+most, and for which choices once the others are trained. Declared or changed after the first trial, `ties` is shown
+as changed.
 
 `select: {{search: {{optim.lr: "tag(log,interval(0.001,1))"}}, sampler: {{name: tpe, trials: 20}}}}` draws 20 rates,
 each in view of the scores before it (`pip install 'normexp[optuna]'`). Trials are ordinary runs, and a command that was

@@ -49,7 +49,7 @@ def claim_entries(experiment: Experiment, measured: Measured, changes: Sequence[
 
 
 def claims_text(experiment: Experiment, claims: Sequence[Mapping[str, Any]], changes: Sequence[Change]) -> str:
-    """Return claims.json: the claims, the command that makes them again, and what else was changed after the first run."""
+    """Return claims.json: the claims, the command that makes them again, and what else was changed."""
     own = {claim["text"] for claim in claims}
     others = [str(change) for change in changes if change.what != "claim" or change.name not in own]
     head: dict[str, Any] = {

@@ -9,7 +9,6 @@ from decimal import Decimal
 
 from normexp.evidence.claims import NOT_YET
 from normexp.evidence.claims.units import PERCENT
-from normexp.evidence.scales import PAPER
 from normexp.evidence.verdicts import NOT_REPRODUCED, REPRODUCED, SCALED, UNDECIDED, published_verdict
 from normexp.experiments import tables
 from normexp.report.experiment.columns import Column, Metric, Row

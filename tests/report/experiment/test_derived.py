@@ -163,7 +163,8 @@ def test_summary_sorts_the_claims_and_names_the_best(fabricate: Fabric) -> None:
     assert holds < text.index("- BN is better.") < contradicted < text.index("- BN is worse.")
     assert "cannot tell" not in text
     assert "- With BN 87.5 ± 1.0; Plain 75.00\n" in text
-    flags = "\n  - Changed after the first run\n  - Ties: seeds 1, 2\n  - claim 'BN is better' was changed after the first run\n"
+    changed = "claim 'BN is better' was changed after the first run"
+    flags = f"\n  - Changed after the first run\n  - Ties: seeds 1, 2\n  - {changed}\n"
     assert flags in text[holds:contradicted]
     assert "\n## Runs\n\n- Two\n\n## What to keep in mind\n\n- It is \\*made\\* up\n\n[The table]" in text
     assert "Set-up" not in text

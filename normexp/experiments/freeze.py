@@ -3,9 +3,9 @@
 The first run at a scale writes `frozen.json` beside its results. What differs from it later was changed after that,
 which tables and the ledger say with both versions. Where trials choose, the first run is one of these, and no record
 tells whether a change came before the runs that are judged. One that is missing, or was written when runs were there
-already, declares nothing before them, and they say that, too. `normexp freeze` writes it ahead of the first run, which freezes
-anew what was changed in between. A record with no other file beside or below it has no run yet, whoever wrote it:
-`reproduce` may have been killed in between.
+already, declares nothing before them, and they say that, too. `normexp freeze` writes it ahead of the first run, which
+freezes anew what was changed in between. A record with no other file beside or below it has no run yet, whoever wrote
+it: `reproduce` may have been killed in between.
 """
 
 from __future__ import annotations

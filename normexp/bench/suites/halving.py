@@ -1,18 +1,19 @@
-"""What successive halving would have chosen, replayed from the recorded curves of a selection over the full grid."""
+"""What successive halving chooses beside the full grid: replayed from recorded curves, and once as it was trained."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from normexp.bench.result import Result
 from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, Point
-from normexp.experiments.grids import Halving
+from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.grids import Halving, Selection
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
+from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import Choosing, Trial, combinations, goodness
 from normexp.records import METRICS, RunDirectory
 
@@ -25,6 +26,7 @@ DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations
     ("ioffe2015_table", "cpu"): (([500, 1500], [2]),),
     ("which_norm_small", "cpu"): (([1, 3], [2]), ([1, 3], [3])),
 }
+AS_TRAINED = ("which_norm", "which_norm_rates", "desk")  # a halving, the full grid of its last rung, their scale
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -46,10 +48,11 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             )
     yield Result(
         name="halving",
-        caption="Successive halving, replayed from the recorded curves of selections over the full grid.",
+        caption="Successive halving beside the full grid, both from recorded runs.",
         headers=["experiment", "design", "share of the grid's steps", "choices", "the same", "another within noise"],
-        cells=cells,
+        cells=[*cells, *as_trained()],
         notes=(
+            "Replayed, but for which_norm: the rungs are places of the curves that the full grid recorded.",
             "digits_rates_grid: 12 combinations of rate and momentum, three seeds; its rate is constant, so that the "
             "beginning of a curve is the curve of a short run.",
             "vit_norms: five rates, three seeds; its rate falls along the whole run, in "
@@ -57,14 +60,47 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "ioffe2015_figure1: 18 combinations of rate and initial deviation, three seeds; its rate is constant.",
             "ioffe2015_table: four rates, one seed; its rate halves once along the whole run.",
             "which_norm_small: six rates, three seeds, batches of 128 and of 8; its rate falls along the whole run.",
+            "which_norm: five rates, one seed; its rungs as they were trained, each with a schedule of its own length, "
+            "beside `which_norm_rates`, where every rate trained for the steps of the last rung.",
         ),
     )
 
 
+def as_trained() -> Iterator[list[str]]:
+    """Yield a row per rung of a halving that was trained as one: what it would choose there, beside the full grid."""
+    halved, grid = (load(name, AS_TRAINED[2]) for name in AS_TRAINED[:2])
+    select, tried = halved.select, read_selection(halved, RESULTS)["tried"]
+    assert select is not None
+    assert select.halving is not None
+    steps, keep = select.halving.steps, select.halving.keep
+    best = {arm: _best(_last_scores(grid, arm, select.metric), select) for arm in grid.arms}
+    for rung, budget in enumerate(steps):
+        same = 0
+        for arm in grid.arms:
+            scored = [trial for trial in tried[arm] if trial["steps"] == budget and "seeds" not in trial]
+            same += _best(scored, select) == best[arm]
+        so_far = Halving.model_construct(steps=steps[: rung + 1], keep=keep[:rung])
+        share = share_of_grid(select.model_copy(update={"halving": so_far})) * budget / steps[-1]
+        words = _words(so_far.steps, so_far.keep, in_thirds=False)
+        yield [AS_TRAINED[0], words, f"{share:.2f}", str(len(best)), str(same), ""]
+
+
+def _last_scores(grid: Experiment, arm: str, metric: str) -> Iterator[Trial]:
+    """Yield a trial of one score for every run of an arm; its values are all of its point but the seed."""
+    for point in grid.points():
+        last = [float(row[metric] or "nan") for row in _rows(run_place(RESULTS, grid, arm, point))][-1]
+        values = {key: value for key, value in point if key != "seed"}
+        yield {"values": values, "scores": [last], "mean": last if math.isfinite(last) else None}
+
+
+def _best(trials: Iterable[Trial], select: Selection) -> dict[str, object]:
+    return max(trials, key=lambda trial: goodness(trial, select))["values"]
+
+
 def _words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool) -> str:
     first, *budgets = (f"{step}/3" if in_thirds else str(step) for step in steps)
-    later = (f"{count} for {budget}" for count, budget in zip(keep, budgets, strict=True))
-    return f"all for {first} {'of a run' if in_thirds else 'steps'}, {', '.join(later)}"
+    later = (f", {count} for {budget}" for count, budget in zip(keep, budgets, strict=True))
+    return f"all for {first} {'of a run' if in_thirds else 'steps'}{''.join(later)}"
 
 
 def _counts(
@@ -104,8 +140,13 @@ def replayed(
 
 
 def _curve(path: Path, metric: str, in_thirds: bool) -> dict[int, float]:
+    rows = _rows(path)
+    places = (round(3 * float(row["epoch"])) if in_thirds else int(row["step"]) for row in rows)
+    return {place: float(row[metric] or "nan") for place, row in zip(places, rows, strict=True)}
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
     rows = RunDirectory(path).rows(METRICS)
     if not rows:
         raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
-    places = (round(3 * float(row["epoch"])) if in_thirds else int(row["step"]) for row in rows)
-    return {place: float(row[metric] or "nan") for place, row in zip(places, rows, strict=True)}
+    return rows

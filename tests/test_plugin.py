@@ -325,7 +325,7 @@ def test_plugin_with_rules_of_its_own_is_checked_in_a_stack_and_from_python(fold
     (folder / "my_norms.py").write_text(ODD)
     own = ["norm=stack", "norm.weights=weight", "norm.activations=my_norms.Ruled", "plugins=[my_norms]"]
     status, _, stderr = cli("run", *own, "norm.activations.start=2", *TINY)
-    assert (status, stderr) == (2, "normexp: my_norms.Ruled: no two\n")
+    assert (status, stderr) == (2, "normexp: norm.activations=my_norms.Ruled: no two\n")
     from my_norms import Ruled
 
     with pytest.raises(ValueError, match="start must be above 0, not -1"):

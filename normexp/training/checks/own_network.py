@@ -22,12 +22,12 @@ def without_gradient(config: Config, components: Components, data: Data) -> str:
     """Say in one line that the loss does not reach parameters, as where outputs are detached; else nothing."""
     if not has_own(config, "model", "norm"):
         return ""
-    model = copy.deepcopy(components.model).train()
     try:
+        model = copy.deepcopy(components.model).train()
         with torch.enable_grad(), seeded(config["seed"], "trial"):
             outputs, penalty = model(_inputs(config, components, data)), components.norm.penalty(model)
             (outputs.float().sum() + (0 if penalty is None else penalty)).backward()
-    except (RuntimeError, ValueError):  # a batch of another size, or none of it to learn: refused elsewhere
+    except Exception:  # own code: what is wrong with it is refused elsewhere, and a remark must not end a run
         return ""
     trained = {name: each for name, each in model.named_parameters() if each.requires_grad}
     missed = [name for name, each in trained.items() if each.grad is None]
@@ -41,10 +41,10 @@ def mixes_in_evaluation(config: Config, components: Components, data: Data) -> s
     """Say in one line that in evaluation an example's outputs depend on the others of its batch; else nothing."""
     if not has_own(config, "model", "norm"):
         return ""
-    model, inputs = copy.deepcopy(components.model).eval(), _inputs(config, components, data)
     try:
+        model, inputs = copy.deepcopy(components.model).eval(), _inputs(config, components, data)
         first, second = (_first_of(model, each, config["seed"]) for each in (inputs, _other(inputs)))
-    except (RuntimeError, ValueError):  # before_evaluation() has not been called yet
+    except Exception:  # as above; or before_evaluation() has not been called yet
         return ""
     if torch.allclose(first, second, rtol=APART, atol=APART * float(first.abs().max()), equal_nan=True):
         return ""

@@ -459,7 +459,7 @@ FAILING = {
     "optim": ["optim=odd_parts.Moving", "optim.lr=0.1"],
     "probe": ["probe=odd_parts.Failing"],
     "model": ["model=odd_parts.Net", "model.returns=y"],
-    "norm": ["norm=odd_parts.Scheme", "schedule=my_parts.triangle", "model=mlp"],
+    "norm": ["norm=odd_parts.Scheme", "schedule=my_parts.triangle", "model=mlp", "model.widths=[4]"],
 }
 
 

@@ -16,7 +16,6 @@ from normexp.norms.kernels.loops import Loops, in_loops
 from normexp.norms.kernels.passes import Passes
 
 GAINS = "gains_from_compile"  # the mark of a module whose operators a compiler fuses; `vectors`: on (N, C) alone
-SHAPES = 256  # forms of one function; torch's own limit of 8 ends in an error in a network of nine shapes
 logger = logging.getLogger("normexp")
 
 
@@ -71,10 +70,6 @@ def check_compiler() -> None:
 
 @functools.cache
 def compiled(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function once for every shape and type that it meets, of which a network may have dozens."""
-    from torch._dynamo import config
-
-    config.recompile_limit = max(config.recompile_limit, SHAPES)
     return torch.compile(plain, fullgraph=True, dynamic=False)
 
 
@@ -86,11 +81,11 @@ class Form:
         self.chosen = compiled(plain)
 
     def __call__(self, *args: Any) -> Any:
-        from torch._dynamo.exc import FailOnRecompileLimitHit, TorchDynamoException
+        from torch._dynamo.exc import TorchDynamoException
 
         try:
             return self.chosen(*args)
-        except (TorchDynamoException, FailOnRecompileLimitHit) as error:
+        except TorchDynamoException as error:
             if self.chosen is self.plain:
                 raise
             logger.info(f"compile=norms: {self.name} cannot be compiled and computes as usual: {first_line(error)}")

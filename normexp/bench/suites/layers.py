@@ -23,7 +23,7 @@ from normexp.norms.checks.subject import reproducible
 from normexp.norms.checks.tasks import Maps, Task, seconds, tasks
 from normexp.training.build import named_norm
 from normexp.training.compiled_norms import GAINS, compile_norms, gaining
-from normexp.training.process import large_blocks_kept
+from normexp.training.process import compiler_set, large_blocks_kept
 
 SHAPES = ((128, 96, 32, 32), (128, 192, 16, 16))
 SMALL = ((16, 32, 16, 16),)
@@ -40,7 +40,7 @@ Times = dict[str, list[float]]  # scheme -> seconds, one per round
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Time the layers with one thread, a table per shape and precision; the last is of vectors."""
     kept = {name: kept_relative_to_batch_norm(named_norm(name)) for name in names()}
-    with one_thread(), large_blocks_kept():
+    with one_thread(), large_blocks_kept(), compiler_set():
         for shape in SMALL if quick else SHAPES:
             for precision, dtype in DTYPES.items():
                 layouts = {name: Maps(shape, dtype, memory) for name, memory in LAYOUTS.items()}

@@ -15,7 +15,7 @@ from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import Choosing, Trial, combinations, goodness
-from normexp.records import METRICS, RunDirectory
+from normexp.records import METRICS, RunDirectory, final_score
 
 RESULTS = Path("results")
 IN_THIRDS = ("which_norm_small",)  # of the epoch that a run lasts: two sizes of the batch, two numbers of steps
@@ -88,9 +88,8 @@ def as_trained() -> Iterator[list[str]]:
 def _last_scores(grid: Experiment, arm: str, metric: str) -> Iterator[Trial]:
     """Yield a trial of one score for every run of an arm; its values are all of its point but the seed."""
     for point in grid.points():
-        last = [float(row[metric] or "nan") for row in _rows(run_place(RESULTS, grid, arm, point))][-1]
-        values = {key: value for key, value in point if key != "seed"}
-        yield {"values": values, "scores": [last], "mean": last if math.isfinite(last) else None}
+        score = final_score(_recorded(run_place(RESULTS, grid, arm, point)), metric)
+        yield {"values": {key: value for key, value in point if key != "seed"}, "scores": [score], "mean": score}
 
 
 def _best(trials: Iterable[Trial], select: Selection) -> dict[str, object]:
@@ -140,13 +139,13 @@ def replayed(
 
 
 def _curve(path: Path, metric: str, in_thirds: bool) -> dict[int, float]:
-    rows = _rows(path)
+    rows = _recorded(path).rows(METRICS)
     places = (round(3 * float(row["epoch"])) if in_thirds else int(row["step"]) for row in rows)
     return {place: float(row[metric] or "nan") for place, row in zip(places, rows, strict=True)}
 
 
-def _rows(path: Path) -> list[dict[str, str]]:
-    rows = RunDirectory(path).rows(METRICS)
-    if not rows:
+def _recorded(path: Path) -> RunDirectory:
+    run = RunDirectory(path)
+    if not run.rows(METRICS):
         raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
-    return rows
+    return run

@@ -95,12 +95,12 @@ def explained(cells: Iterable[str]) -> list[str]:
 
 
 def _median(values: Sequence[float]) -> str:
-    middle, low, high = like_ratios(centre(values), min(values), max(values))
+    middle, low, high = like_ratios(statistics.median(values), min(values), max(values))
     return f"{MEDIAN}{middle}, {low} to {high}"
 
 
 def _mean(values: Sequence[float], percent: bool) -> str:
-    middle = centre(values)
+    middle = mean(values)
     return mean_and_deviation(middle, standard_deviation(values), percent) if values[1:] else number(middle, percent)
 
 

@@ -242,6 +242,7 @@ SET_UPS: Mapping[str, str] = {
     "scale_invariance": "24 96 19",
     "vit_norms": "1,500",
     "which_norm": "45,000",
+    "which_norm_better_rates": "704 176",
     "which_norm_small": "156 2,500",
 }
 

@@ -21,7 +21,7 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.selection import best_two_within_noise, recorded_selection
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
-from normexp.records.names import ARCHIVE, CLAIMS
+from normexp.records.names import ARCHIVE, CLAIMS, CONFIG
 from normexp.report.ledger.judged import Judged, read_report, tested
 
 TOP = Path(__file__).resolve().parent.parent
@@ -37,12 +37,24 @@ def with_records() -> list[Path]:
 
 
 def spent() -> Iterator[list[str]]:
-    """Yield experiment, scale, arms, seeds, runs and core-hours of every experiment with records."""
+    """Yield experiment, scale, arms, seeds, runs and core-hours of every experiment with records.
+
+    A run that several experiments have counts for the first of them.
+    """
+    counted: set[str] = set()
     for scale in with_records():
         if scale.parent.name in names() and scale.name in scales(scale.parent.name):
-            experiment, runs = read(scale.parent.name, scale.name), runs_of(scale)
-            counts = (len(experiment.arms), len(experiment.grid["seed"]), len(runs))
-            yield [experiment.name, experiment.scale, *map(str, counts), f"{core_hours(runs):.2f}"]
+            experiment = read(scale.parent.name, scale.name)
+            runs = {trace(run): run for run in runs_of(scale)}
+            own = [run for key, run in runs.items() if key not in counted]
+            counted |= set(runs)
+            counts = (len(experiment.arms), len(experiment.grid["seed"]), len(own))
+            yield [experiment.name, experiment.scale, *map(str, counts), f"{core_hours(own):.2f}"]
+
+
+def trace(run: RunDirectory) -> str:
+    """Return what no run but a copy shares: its settings, where and from which commit it ran, and for how long."""
+    return repr((run.has(CONFIG) and run.text(CONFIG), run.environment, run.status))
 
 
 def decidable() -> Iterator[list[str]]:

@@ -1,5 +1,6 @@
 """A scheme in a file of the user's own, in the folder where the user is: docs/own_scheme.md, end to end."""
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -26,7 +27,8 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     yield tmp_path
-    sys.modules.pop("my_norms", None)
+    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
+        del sys.modules[name]
 
 
 def test_plugin_of_the_documentation_is_short():
@@ -410,3 +412,21 @@ def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli)
     assert "1 finished (1 with another my_norms than there is now; --force trains all again), 1 new" in plan.describe()
     assert cli("run", *given, "seed=1")[0] == 0
     assert "Warning: my_norms was edited between these runs" in cli("table", "results/runs")[1]
+
+
+def test_code_that_a_part_imports_is_its_code_as_well(folder, cli):
+    package = folder / "parts"
+    (package / "below").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "below" / "__init__.py").touch()
+    (package / "below" / "constants.py").write_text("START = 1.0\n")
+    imports = "import numpy, colorsys\nfrom .below import constants\nfrom shift import OFFSET\n"
+    (package / "scale.py").write_text(imports + code())
+    (folder / "shift.py").write_text("OFFSET = 0.0\n")
+    (folder / "colorsys.py").touch()  # hides no installed module, so that nobody imports it
+    given = ["norm=parts.scale.Scale", "plugins=[parts.scale]", *TINY]
+    assert cli("run", *given)[0] == 0
+    recorded = json.loads(next(folder.rglob("environment.json")).read_text())["own_code"]
+    assert {*recorded} == {"parts", "parts.below", "parts.below.constants", "parts.scale", "shift"}
+    (package / "below" / "constants.py").write_text("START = 2.0\n")
+    assert "with another parts.below.constants than there is now; --force" in cli("run", *given)[2]

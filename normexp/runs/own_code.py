@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import site
 from collections.abc import Mapping
+from functools import lru_cache
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +18,16 @@ from normexp.records import OWN_CODE, RunDirectory
 
 
 def own_code(config: Config) -> dict[str, dict[str, str]]:
-    """Return {OWN_CODE: {module: sha256 of its file}} of the parts that are the user's own; empty where none is."""
+    """Return {OWN_CODE: {module: sha256 of its file}} of the parts that are the user's own; empty where none is.
+
+    So also of the modules beside a part's own that it imports, directly or through others.
+    """
     modules = {target.rpartition(".")[0] for target in own_parts(config).values()}
-    files = {module: _file(module) for module in sorted(modules) if not is_inside(module, TRUSTED)}
-    found = {module: sha256_of(file) for module, file in files.items() if file and file.is_file()}
+    files: dict[str, Path] = {}
+    for module in modules:
+        if not is_inside(module, TRUSTED) and (file := _file(module)) and file.is_file():
+            files |= {module: file, **_imported(module, file, file.stat().st_mtime_ns)}
+    found = {module: sha256_of(file) for module, file in sorted(files.items()) if file.is_file()}
     return {OWN_CODE: found} if found else {}
 
 
@@ -30,9 +40,38 @@ def changed_code(config: Config, directory: RunDirectory) -> list[str]:
 
 def _file(module: str) -> Path | None:
     """Return the file of a module, which is not imported for that; None where it has none, as in a notebook."""
+    spec = _spec(module)
+    return Path(spec.origin) if spec and spec.origin else None
+
+
+def _spec(module: str) -> ModuleSpec | None:
     find_in_current_folder()
     try:
-        spec = find_spec(module)
+        return find_spec(module)
     except Exception:  # a package above it may fail in any way; who imports the module says so
         return None
-    return Path(spec.origin) if spec and spec.origin else None
+
+
+@lru_cache(maxsize=256)
+def _imported(module: str, file: Path, changed_at: int) -> Mapping[str, Path]:
+    """Return {module: file} of what a module imports from the folder that it is found in, or below it.
+
+    Nothing is run for that. What is installed is known by its version, so that it is not followed.
+    """
+    folder = file.parents[module.count(".") + (file.stem == "__init__")]
+    if any(folder.is_relative_to(place) for place in (*site.getsitepackages(), site.getusersitepackages())):
+        return {}
+    finder = ModuleFinder(path=[str(folder)], excludes=list(TRUSTED))
+    try:
+        finder.import_hook(module)
+    except Exception:  # a file that is no Python, which whoever imports it says
+        return {}
+    files = {name: Path(found.__file__) for name, found in finder.modules.items() if found.__file__}
+    return {name: path for name, path in files.items() if _is_found_in(folder, name.partition(".")[0])}
+
+
+def _is_found_in(folder: Path, module: str) -> bool:
+    """Tell whether Python finds a module there, and not an installed one of its name, which comes first."""
+    spec = _spec(module)
+    places = [spec.origin or "", *(spec.submodule_search_locations or ())] if spec else []
+    return any(Path(place).is_relative_to(folder) for place in places)

@@ -34,6 +34,16 @@ def test_what_is_trained_in_part_stays_declared(tmp_path, monkeypatch):
     assert [row[:2] for row in campaign.spent()] == [["which_norm", "desk"]]
 
 
+def test_a_run_that_two_experiments_have_counts_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(campaign, "TOP", tmp_path)
+    trained = {"seed=100/status.json": b'{"status": "done", "seconds": 7200}', "seed=100/config.yaml": b"seed: 100"}
+    for name, arm in (("which_norm", "batch"), ("which_norm_rates", "batch_again")):
+        folder = tmp_path / "results" / name / "desk" / "runs" / arm
+        folder.mkdir(parents=True)
+        (folder / "records.zip").write_bytes(packed(trained))
+    assert [row[4:] for row in campaign.spent()] == [["1", "2.00"], ["0", "0.00"]]
+
+
 TIED = {  # two rates of one arm within noise, those of another apart; 5,000 validation images
     "batch": [[0.2, [0.9]], [0.8, [0.901]]],
     "layer": [[0.2, [0.9]], [0.8, [0.7]]],

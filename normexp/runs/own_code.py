@@ -66,8 +66,9 @@ def _imported(module: str, file: Path, changed_at: int) -> Mapping[str, Path]:
         finder.import_hook(module)
     except Exception:  # a file that is no Python, which whoever imports it says
         return {}
-    files = {name: Path(found.__file__) for name, found in finder.modules.items() if found.__file__}
-    return {name: path for name, path in files.items() if _is_found_in(folder, name.partition(".")[0])}
+    files = {name: getattr(found, "__file__", None) for name, found in finder.modules.items()}
+    here = {name: Path(path) for name, path in files.items() if path}
+    return {name: path for name, path in here.items() if _is_found_in(folder, name.partition(".")[0])}
 
 
 def _is_found_in(folder: Path, module: str) -> bool:

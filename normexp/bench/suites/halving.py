@@ -27,6 +27,7 @@ DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations
     ("which_norm_small", "cpu"): (([1, 3], [2]), ([1, 3], [3])),
 }
 AS_TRAINED = ("which_norm", "which_norm_rates", "desk")  # a halving, the full grid of its last rung, their scale
+KEPT = (1, 2, 3)  # of the trials of its first rung
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -67,22 +68,27 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
 
 
 def as_trained() -> Iterator[list[str]]:
-    """Yield a row per rung of a halving that was trained as one: what it would choose there, beside the full grid."""
+    """Yield a row per number of trials that go on from a first rung, each trained as one, to that of the full grid."""
     halved, grid = (load(name, AS_TRAINED[2]) for name in AS_TRAINED[:2])
     select, tried = halved.select, read_selection(halved, RESULTS)["tried"]
     assert select is not None
     assert select.halving is not None
-    steps, keep = select.halving.steps, select.halving.keep
-    best = {arm: _best(_last_scores(grid, arm, select.metric), select) for arm in grid.arms}
-    for rung, budget in enumerate(steps):
-        same = 0
-        for arm in grid.arms:
-            scored = [trial for trial in tried[arm] if trial["steps"] == budget and "seeds" not in trial]
-            same += _best(scored, select) == best[arm]
-        so_far = Halving.model_construct(steps=steps[: rung + 1], keep=keep[:rung])
-        share = share_of_grid(select.model_copy(update={"halving": so_far})) * budget / steps[-1]
-        words = _words(so_far.steps, so_far.keep, in_thirds=False)
-        yield [AS_TRAINED[0], words, f"{share:.2f}", str(len(best)), str(same), ""]
+    first, last = select.halving.steps
+    short = {arm: [trial for trial in tried[arm] if trial["steps"] == first] for arm in grid.arms}
+    full = {arm: list(_last_scores(grid, arm, select.metric)) for arm in grid.arms}
+    for keep in KEPT:
+        later = [keep] if keep > 1 else []
+        same = sum(_chosen(short[arm], full[arm], keep, select) == _best(full[arm], select) for arm in grid.arms)
+        share = first / last + sum(later) / len(combinations(select))
+        words = _words([first, last][: 1 + len(later)], later, in_thirds=False)
+        yield [AS_TRAINED[0], words, f"{share:.2f}", str(len(full)), str(same), ""]
+
+
+def _chosen(short: Sequence[Trial], full: Sequence[Trial], keep: int, select: Selection) -> dict[str, object]:
+    """Return the values that are best at the full length among those that are best at a short one."""
+    going = sorted(short, key=lambda trial: -goodness(trial, select))[:keep]
+    values = [trial["values"] for trial in going]
+    return _best((trial for trial in full if trial["values"] in values), select)
 
 
 def _last_scores(grid: Experiment, arm: str, metric: str) -> Iterator[Trial]:

@@ -68,7 +68,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
 
 def fill_gaps(data: Data) -> Data:
     """Put the mean of the training split's values, of words their shares, into the gaps (NaN) of every split."""
-    if not any(np.isnan(split.x).any() for split in (data.train, data.validation, data.test)):
+    if not any(np.isnan(split.x).any() for split in data.splits):
         return data
     known = ~np.isnan(data.train.x)
     if not known.any(axis=0).all():

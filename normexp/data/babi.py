@@ -16,12 +16,12 @@ from normexp.data.files import cache
 from normexp.data.files.cache import Content
 from normexp.data.files.content import content_of
 from normexp.data.files.download import Remote, fetch
-from normexp.data.files.members import check_complete, existing_path, files, members
+from normexp.data.files.members import check_complete, existing_path, members
 from normexp.data.texts.stories import read_stories
 from normexp.data.texts.tokens import Question, encode, unseen_answers, vocabulary
 from normexp.errors import UserError, unknown
 
-COLLECTIONS = ("en", "en-10k")
+COLLECTIONS = {"en": 1000, "en-10k": 10_000}  # and how many training questions each has
 ARCHIVE = Remote(
     "tasks_1-20_v1-2.tar.gz",
     ("http://www.thespermwhale.com/jaseweston/babi/tasks_1-20_v1-2.tar.gz",),
@@ -64,8 +64,7 @@ class Babi(Dataset):
     def content(self) -> str:
         if self.archive is None:
             return PUBLISHED
-        path = existing_path("dataset.archive", self.archive)
-        content = content_of(path, files(path))
+        content = content_of(existing_path("dataset.archive", self.archive))
         return PUBLISHED if content == ARCHIVE.sha256 else content
 
     def find(self) -> bool:
@@ -103,7 +102,7 @@ class Babi(Dataset):
         return Content({**arrays, "train_story": story}, words, "; ".join(filter(None, notes)), str(path))
 
     def _left_out(self, asked: Sequence[Question]) -> str:
-        of = {"en": 1000, "en-10k": 10_000}[self.collection]
+        of = COLLECTIONS[self.collection]
         return f"{len(asked):,} of {of:,} training questions: answers of one word" if len(asked) < of else ""
 
 

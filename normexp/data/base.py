@@ -21,7 +21,7 @@ def _checked(name: str, data: object) -> Data:
     """Return what was read. Raises UserError where it is no Data of arrays."""
     if not isinstance(data, Data):
         raise UserError(f"{name}: read returned a {type(data).__name__}, not a normexp.data.base.Data")
-    for array in (array for split in (data.train, data.validation, data.test) for array in (split.x, split.y)):
+    for array in (array for split in data.splits for array in (split.x, split.y)):
         if type(array) not in (np.ndarray, np.memmap):  # a masked one would be taken without its mask
             raise UserError(f"{name}: a Split holds NumPy arrays, not a {type(array).__name__}")
     return data

@@ -16,7 +16,7 @@ from normexp.data.files import cache
 from normexp.data.files.cache import Content
 from normexp.data.files.content import content_of, sha256_of
 from normexp.data.files.download import Remote, fetch
-from normexp.data.files.members import existing_path, files, members
+from normexp.data.files.members import existing_path, members
 from normexp.data.files.progress import announce
 from normexp.data.images.cifar_batches import read_binary_batch, read_pickled_batch
 from normexp.data.images.decoding import SUFFIXES
@@ -63,7 +63,7 @@ class Cifar10(Published):
 
     def content_of_copy(self, archive: str) -> str:
         path = existing_path("dataset.archive", archive)
-        content = content_of(path, files(path))
+        content = content_of(path)
         return PUBLISHED if content in ORIGINALS else content
 
     def build(self, archive: str | None) -> Content:

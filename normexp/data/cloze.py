@@ -10,7 +10,7 @@ from normexp.data.base import Data, Dataset, check_fits
 from normexp.data.files import cache
 from normexp.data.files.cache import Content
 from normexp.data.files.content import content_of
-from normexp.data.files.members import existing_path, files
+from normexp.data.files.members import existing_path
 from normexp.data.files.progress import announce
 from normexp.data.streams import numpy_generator
 from normexp.data.texts.entity_stories import NAMES, RELATIONS, generate
@@ -82,8 +82,7 @@ class Cloze(Dataset):
     def content(self) -> str:
         if self.path is None:
             return ""
-        path = corpus_path(self.path)
-        return content_of(path, files(path))
+        return content_of(corpus_path(self.path))
 
     def find(self) -> bool:
         if self.path is not None:

@@ -31,9 +31,9 @@ def check_contract(name: str, data: Data) -> None:
     if data.task != "regression":
         _check_classes(name, data)
     _check_facts(name, data)
-    for split in SPLITS:
-        if problem := next(_problems(data, split), ""):
-            raise UserError(f"{name}: the {split} split {problem}")
+    for which, split in zip(SPLITS, data.splits, strict=True):
+        if problem := next(_problems(data, which, split), ""):
+            raise UserError(f"{name}: the {which} split {problem}")
 
 
 def _check_classes(name: str, data: Data) -> None:
@@ -54,12 +54,11 @@ def _check_facts(name: str, data: Data) -> None:
             raise UserError(f"{name}: {key}={value!r}: must be a number above 0")
 
 
-def _problems(data: Data, name: str) -> Iterator[str]:
-    split: Split = getattr(data, name)
+def _problems(data: Data, which: str, split: Split) -> Iterator[str]:
     if len(split.x) != len(split.y):
         yield f"has {amount(len(split.x), 'example')} in x and {len(split.y)} in y"
     if len(split) == 0:
-        if name != "validation":
+        if which != "validation":
             yield "has no example"
         return
     yield from _of_inputs(split.x, data.train.x)

@@ -100,7 +100,7 @@ class CovariateShift(Dataset):
                 raise unknown(f"dataset.{key}", getattr(self, key), names)
 
     def _centre(self, domain: str) -> Array:
-        return {"a": -0.5, "b": 0.5}[domain] * self.shift * _direction(self.dimension)
+        return {"a": -0.5, "b": 0.5}[domain] * self.shift * direction(self.dimension)
 
     def _domain(self, rng: np.random.Generator, domain: str) -> Split:
         size = (self.examples, self.dimension)
@@ -129,7 +129,7 @@ class CovariateShift(Dataset):
 
 def law(x: Array) -> Array:
     """Return E[Y|X], float (N, 1), of inputs (N, D)."""
-    return np.sin(x @ _direction(x.shape[1])[:, None] + 1)
+    return np.sin(x @ direction(x.shape[1])[:, None] + 1)
 
 
 def effective_size(weights: Array) -> float:
@@ -150,7 +150,8 @@ def resample(weights: Array, rng: np.random.Generator) -> Array:
     return np.searchsorted(ends[:-1] / ends[-1], points, side="right")
 
 
-def _direction(dimension: int) -> Array:
+def direction(dimension: int) -> Array:
+    """Return the unit vector along (1, ..., 1)."""
     return np.full(dimension, dimension**-0.5)
 
 

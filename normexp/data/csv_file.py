@@ -60,7 +60,7 @@ class CsvFile(Dataset):
         return True
 
     def content(self) -> str:
-        return content_of(self._path(), ())
+        return content_of(self._path())
 
     def _path(self) -> Path:
         if self.file is None:

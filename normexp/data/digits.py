@@ -28,18 +28,13 @@ class Digits(LabelledImages):
     validation: float = 180
 
     def read(self, seed: int) -> Data:
-        whole = _load().split("train")
+        content = _load()
+        whole = content.split("train")
         if self.test >= len(whole):
             raise UserError(f"dataset.test={self.test}: there are only {len(whole)} examples in all")
         chosen = balanced(whole, self.test, "classification", seed=0)
         train = whole.take(np.setdiff1d(np.arange(len(whole)), chosen))
-        return Data(
-            train,
-            empty_like(train),
-            whole.take(chosen),
-            task="classification",
-            classes=tuple("0123456789"),
-        )
+        return Data(train, empty_like(train), whole.take(chosen), task="classification", classes=content.classes)
 
 
 def _load() -> Content:

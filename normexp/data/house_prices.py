@@ -70,7 +70,7 @@ class HousePrices(Dataset):
 
     def content(self) -> str:
         path = table_of(self.source).path(self.file) if self.source in _FILES else None
-        return content_of(path, ()) if path else PUBLISHED if self.source in _FILES else ""
+        return content_of(path) if path else PUBLISHED if self.source in _FILES else ""
 
     def fetch(self) -> None:
         if not self.find():

@@ -8,6 +8,7 @@ run on every batch) or a full matrix (`Whiten`, applied once to the whole split)
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -31,6 +32,17 @@ class Affine:
     def apply(self, x: Array) -> Array:
         kind = precision(x)
         return (x.astype(kind) * self.scale.astype(kind) + self.shift.astype(kind)).astype(np.float32)
+
+
+@dataclass(frozen=True)
+class Standardized(Affine):
+    """What gives every channel or feature the deviation 1, but for an eps, with the deviation that it had.
+
+    Args:
+        std: as scale; 0 where all values are equal, as the mean of equal numbers is rounded, and their deviation not 0.
+    """
+
+    std: Array
 
 
 @dataclass(frozen=True)
@@ -127,10 +139,9 @@ class Standardize(Fitted):
 
     def fit(self, x: Array) -> Transform:
         mean, variance = moments(x, self.per)
-        std = np.sqrt(variance)
-        varies = std > 1e-12 * np.abs(mean)  # the mean of equal numbers is rounded, so their deviation is not quite 0
-        scale = 1 / np.where(varies, std + self.eps, 1)
-        return Affine(scale * unit(x), -mean * scale)
+        std = np.where(np.sqrt(variance) > 1e-12 * np.abs(mean), np.sqrt(variance), 0)
+        scale = 1 / np.where(std > 0, std + self.eps, 1)
+        return Standardized(scale * unit(x), -mean * scale, std)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,7 +229,7 @@ def unit(x: Array) -> float:
 def moments(x: Array, per: str) -> tuple[Array, Array]:
     """Return mean and biased variance in float64, per channel (C,) or per feature (x.shape[1:]), in two passes."""
     axes = _axes(x, per)
-    count = x.size / x[:1].sum(axes).size if per == "channel" else len(x)
+    count = math.prod(x.shape[axis] for axis in axes)
     mean = sum(chunk.sum(axes) for chunk in _chunks(x)) / count
     variance = sum(((chunk - mean) ** 2).sum(axes) for chunk in _chunks(x)) / count
     return np.asarray(mean), np.asarray(variance)

@@ -26,8 +26,7 @@ def content_of(config: Config) -> str:
 
     Raises UserError where there are none.
     """
-    own = "." in config.choices["dataset"]  # a class of the user's own, which may leave this to us
-    if not own and not any(key in flat(config.values) for key in PATH_KEYS):
+    if not _is_own(config) and not any(key in flat(config.values) for key in PATH_KEYS):
         return ""  # before NumPy is imported
     return _content(dataset_of(config), config)
 
@@ -39,9 +38,14 @@ def dataset_of(config: Config) -> Dataset:
     return instantiate_part(config, "dataset", Dataset)
 
 
+def _is_own(config: Config) -> bool:
+    """Tell whether the data set is a class of the user's own, which may leave to us what ours do themselves."""
+    return "." in config.choices["dataset"]
+
+
 def _seeded(config: Config) -> Dataset:
     """Build the data set; one of the user's own may draw from global generators while it is built."""
-    if "." not in config.choices["dataset"]:
+    if not _is_own(config):
         return dataset_of(config)
     from normexp.seeding import seeded  # imports torch
 
@@ -51,7 +55,7 @@ def _seeded(config: Config) -> Dataset:
 
 def _content(dataset: Dataset, config: Config) -> str:
     """Return the sha256 of the data that the user brings, of a data set that is built."""
-    if "." not in config.choices["dataset"]:
+    if not _is_own(config):
         return dataset.content()
     from normexp.data.files.own_content import content_of_own
 

@@ -56,6 +56,10 @@ class Data:
     drawn_test: bool = False
 
     @property
+    def splits(self) -> tuple[Split, Split, Split]:
+        return self.train, self.validation, self.test
+
+    @property
     def num_outputs(self) -> int:
         return int(self.train.y.shape[1]) if self.task == "regression" else len(self.classes)
 
@@ -72,7 +76,7 @@ class Data:
 
     def map(self, change: Callable[[Split], Split]) -> Data:
         """Return the data with every split changed."""
-        train, validation, test = map(change, (self.train, self.validation, self.test))
+        train, validation, test = map(change, self.splits)
         return replace(self, train=train, validation=validation, test=test)
 
     def noting(self, remark: str) -> Data:
@@ -83,7 +87,7 @@ class Data:
     def fingerprint(self) -> str:
         """Return the sha256 of all splits, in order: what the run record states about its data."""
         digest = hashlib.sha256()
-        for split in (self.train, self.validation, self.test):
+        for split in self.splits:
             for array in (split.x, split.y):
                 digest.update(f"{array.dtype}{array.shape}".encode())
                 digest.update(np.ascontiguousarray(array).data)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from normexp.data.contract import SPLITS
 from normexp.data.splits import Array, Data
 from normexp.errors import UserError
 
@@ -17,7 +16,7 @@ def in_float32(data: Data) -> Data:
         return data
     rounded = data.map(lambda split: replace(split, y=split.y.astype(np.float32)))
     said = "targets rounded to float32, which loses digits (dataset.standardize_target=true keeps them)"
-    same = all(np.array_equal(getattr(data, name).y, getattr(rounded, name).y) for name in SPLITS)
+    same = all(np.array_equal(long.y, short.y) for long, short in zip(data.splits, rounded.splits, strict=True))
     return rounded if same else rounded.noting(said)
 
 

@@ -80,7 +80,7 @@ class Text(Dataset):
     def content(self) -> str:
         if self.file is None:
             return PUBLISHED if self.name == SHAKESPEARE else hashlib.sha256(topics()).hexdigest()
-        found = content_of(self._copy(self.file), ())
+        found = content_of(self._copy(self.file))
         return PUBLISHED if self.name == SHAKESPEARE else found
 
     def find(self) -> bool:
@@ -99,7 +99,7 @@ class Text(Dataset):
     def _copy(self, file: str) -> Path:
         """Return the path of `dataset.file`. Raises UserError for one that is not the text of its name."""
         path = text_path(file)
-        if self.name == SHAKESPEARE and (found := content_of(path, ())) != FILE.sha256:
+        if self.name == SHAKESPEARE and (found := content_of(path)) != FILE.sha256:
             raise UserError(
                 f"dataset.file={file}: is not {SHAKESPEARE} ({FILE.kind} {found[:12]}..., expected "
                 f"{FILE.sha256[:12]}...); a text of your own has no name: leave out dataset.name={SHAKESPEARE}"

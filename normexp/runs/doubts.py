@@ -19,5 +19,5 @@ def doubts(config: Config, components: Components, data: Data) -> tuple[list[str
     kept = {IGNORED: ignored_norm(config, components, data), UNREACHED: unreached(config, components)}
     of_network = (gives_probabilities, without_gradient, mixes_in_evaluation)
     others = [taken_out(config, components), *(each(config, components, data) for each in of_network)]
-    said = [*kept.values(), unsettled(config, components), small_inputs(config, data), *others]
+    said = [*kept.values(), unsettled(config, components), small_inputs(config, components, data), *others]
     return [each for each in said if each], {key: each.partition(";")[0] for key, each in kept.items() if each}

@@ -12,8 +12,7 @@ import torch
 from normexp.config import Config
 from normexp.config.instantiate import instantiate
 from normexp.data.base import Array, Data, Split
-from normexp.data.covariate_shift import law
-from normexp.data.inputs import InputNorm
+from normexp.data.covariate_shift import direction, law
 from normexp.errors import UserError
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.trained import score, trained
@@ -51,24 +50,21 @@ class CovariateShift(Study):
             name: _rms([score(net, net.evaluated[split]) for net in nets.values()]) for split, name in SPLITS.items()
         }
         fresh = {domain: data[OTHER[domain]].test for domain in OTHER}
-        curves = self._curves(config, data, nets, fresh)
+        curves = self._curves(nets, fresh)
         boxes = [_box(fresh[domain], NAMES[domain]) for domain in OTHER]
         everywhere = np.concatenate([split.x for split in fresh.values()])
-        first, second = (_predicted(config, nets[domain], data[domain], everywhere) for domain in OTHER)
+        first, second = (_predicted(net, everywhere) for net in nets.values())
         metrics["difference"] = _rms(first - second)
         tables: dict[str, list[Row]] = {"curves": _rows(curves), "boxes": boxes, "sample": list(_sample(fresh))}
         return Outcome([{"step": 0, **metrics}], tables)
 
-    def _curves(
-        self, config: Config, data: dict[str, Data], nets: dict[str, Components], fresh: dict[str, Split]
-    ) -> dict[str, Array]:
+    def _curves(self, nets: dict[str, Components], fresh: dict[str, Split]) -> dict[str, Array]:
         """Return the position along the line through the centres, the law, and what each network has learned."""
         along = np.concatenate([_along(split.x) for split in fresh.values()])
         air = AIR * (along.max() - along.min())
         position = np.linspace(along.min() - air, along.max() + air, self.points)
-        dimension = data["a"].train.x.shape[1]
-        x = (position[:, None] * np.full(dimension, dimension**-0.5)).astype(np.float32)
-        learned = {f"learned_{domain}": _predicted(config, nets[domain], data[domain], x) for domain in OTHER}
+        x = (position[:, None] * direction(fresh["a"].x.shape[1])).astype(np.float32)
+        learned = {f"learned_{domain}": _predicted(net, x) for domain, net in nets.items()}
         return {"x": position, "law": law(x)[:, 0], **learned}
 
 
@@ -84,11 +80,10 @@ def _with_both(data: dict[str, Data], domain: str) -> Data:
     return replace(data[domain], validation=data[OTHER[domain]].test)
 
 
-def _predicted(config: Config, net: Components, data: Data, x: Array) -> Array:
-    inputs: InputNorm = instantiate(config["inputs"])
+def _predicted(net: Components, x: Array) -> Array:
     net.model.eval()
     with torch.inference_mode():
-        outputs = net.model(torch.from_numpy(inputs.fit(data.train.x).apply(x)).to(net.device))
+        outputs = net.model(torch.from_numpy(net.batches.examples.transform.apply(x)).to(net.device))
     return np.asarray(outputs[:, 0].double().cpu())
 
 

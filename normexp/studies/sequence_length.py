@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from normexp.config.instantiate import instantiate
-from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.studies.trained import error, trained
@@ -45,8 +44,8 @@ class SequenceLength(Study):
 
     def _error(self, context: StudyContext, components: Components, key: str, length: int) -> float:
         test = instantiate({**context.config["dataset"], key: length}).load(context.seed).test
-        inputs: InputNorm = instantiate(context.config["inputs"])
-        return error(components, Examples(test.x, test.y, inputs.fit(context.data.train.x), components.device))
+        transform = components.batches.examples.transform
+        return error(components, Examples(test.x, test.y, transform, components.device))
 
 
 def ratio(error: float, first: float) -> float:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
 
-from normexp.config.instantiate import instantiate
 from normexp.data.base import Array, Data, Split, empty_like
-from normexp.data.inputs import InputNorm
 from normexp.errors import UserError
 from normexp.seeding import generator, stream
 from normexp.studies.base import Outcome, Study, StudyContext
@@ -55,12 +53,11 @@ class StatisticsLeakage(Study):
     def _whole(self, context: StudyContext) -> Data:
         """Return all examples as the training split, with the inputs that are added."""
         data = context.data
-        splits = [split for split in (data.train, data.validation, data.test) if len(split)]
-        x, y = (np.concatenate([getattr(split, name) for split in splits]) for name in ("x", "y"))
+        x, y = (np.concatenate([getattr(split, name) for split in data.splits if len(split)]) for name in ("x", "y"))
         if len(x) <= self.train + self.held_out:
             raise UserError(f"study.train={self.train}, study.held_out={self.held_out}: there are {len(x)} examples")
         whole = Split(self._with_more_inputs(x, context), y)
-        return Data(whole, empty_like(whole), empty_like(whole), data.task, data.classes, data.note, data.target_scale)
+        return replace(data, train=whole, validation=empty_like(whole), test=empty_like(whole))
 
     def _with_more_inputs(self, x: Array, context: StudyContext) -> Array:
         if not self.heavy_tailed:
@@ -79,12 +76,6 @@ class StatisticsLeakage(Study):
             whole.train.take(index)
             for index in (order[: self.train], order[self.train : seen], order[seen:][: self.new])
         )
-        data = Data(train, empty_like(train), held_out, whole.task, whole.classes, target_scale=whole.target_scale)
-        parts = trained(context, data)
-        inputs: InputNorm = instantiate(context.config["inputs"])
-        everything = np.concatenate([train.x, held_out.x])
-        transform = inputs.fit({"train": train.x, "all": everything}[context.config["inputs"]["fit_on"]])
-        held_out_error, new_error = (
-            error(parts, Examples(split.x, split.y, transform, parts.device)) for split in (held_out, new)
-        )
-        return held_out_error, new_error
+        parts = trained(context, replace(whole, train=train, test=held_out))
+        unseen = Examples(new.x, new.y, parts.batches.examples.transform, parts.device)
+        return error(parts, parts.evaluated["test"]), error(parts, unseen)

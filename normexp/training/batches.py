@@ -44,7 +44,7 @@ class Examples:
         flip: bool = False,
         large: bool = False,
     ) -> None:
-        self.crop, self.flip, self.size = crop, flip, len(x)
+        self.transform, self.crop, self.flip, self.size = transform, crop, flip, len(x)
         self.y = torch.from_numpy(np.array(y)).to(device)
         self._affine: tuple[Tensor, Tensor] | None = None
         if isinstance(transform, Affine) and x.dtype == np.uint8 and x.ndim == 4 and (crop or flip or large):

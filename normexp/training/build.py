@@ -171,8 +171,7 @@ def _fitted(config: Config, data: Data, device: torch.device) -> dict[str, Examp
 
 
 def _fitting_inputs(data: Data, fit_on: str) -> Array:
-    splits = {"train": (data.train,), "all": (data.train, data.validation, data.test)}[fit_on]
-    return np.concatenate([split.x for split in splits]) if len(splits) > 1 else data.train.x
+    return np.concatenate([split.x for split in data.splits]) if fit_on == "all" else data.train.x
 
 
 def build_optimizer(config: Config, model: nn.Module, device: torch.device) -> Optimizer:

@@ -206,6 +206,16 @@ CONTENTS = {
         {},
         r"column 'name' has 101 different values \('n0', \.\.\.\), at most 100; leave it out",
     ),
+    "a long text in every row": (
+        "text,y\n" + "".join(f"{'a' * 9999}{n},{n}\n" for n in range(101)),
+        {},
+        r"column 'text' has 101 different values \('a{200}\.\.\. \(10,000 characters\)', \.\.\.\), at most 100;",
+    ),
+    "a target of long texts": (
+        f"a,y\n1,{'a' * 999}\n2,b\n",
+        {},
+        r"holds words \('a{200}\.\.\. \(999 characters\)', \.\.\.\); set",
+    ),
     "too many quantities": (
         "share,y\n" + "".join(f"{n / 10}%,{n}\n" for n in range(101)),
         {},

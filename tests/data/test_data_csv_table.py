@@ -66,6 +66,10 @@ def test_table_missing_word_is_empty(table) -> None:
     assert table("a,b\nx,2\nNA,3\n").column("a").tolist() == ["x", ""]
 
 
+def test_table_word_takes_its_own_room_and_not_that_of_the_longest(table) -> None:
+    assert table(f"a,b\nx,2\n{'long' * 1000},3\n").column("a").nbytes <= 2 * 8
+
+
 SEPARATED = {
     "comma": (
         'a,b\n"1,003",1\n850,2\n"-2,345,678.5",3\n',

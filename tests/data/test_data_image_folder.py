@@ -404,6 +404,7 @@ REFUSED = {
     "animated PNG": (lambda: _frames("PNG"), "animated"),
     "animated GIF": (lambda: _frames("GIF"), "animated"),
     "a format of many kinds": (lambda: encoded(Image.new("RGB", (4, 3)), "TIFF"), "not a readable image"),
+    "a hair": (lambda: encoded(Image.new("RGB", (1, 9))), r"1 x 9 pixels, too narrow for dataset\.size=4000"),
 }
 
 
@@ -411,7 +412,7 @@ REFUSED = {
 def test_decode_refuses_what_means_no_one_thing(kind: str) -> None:
     make, said = REFUSED[kind]
     with pytest.raises(UserError, match=f"^folder: a/1.png: {said}"):
-        decode(make(), "folder: a/1.png", 3)
+        decode(make(), "folder: a/1.png", 3, size=4000)
 
 
 def test_decode_takes_the_photograph_of_a_file_with_a_preview() -> None:

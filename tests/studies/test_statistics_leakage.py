@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 from normexp.config import compose
 from normexp.errors import UserError
@@ -38,14 +39,15 @@ def test_what_is_fitted_on(monkeypatch: pytest.MonkeyPatch):
 
 
 def test_new_examples_have_no_say(monkeypatch: pytest.MonkeyPatch):
-    sizes = []
-    real = statistics_leakage.Examples
-    monkeypatch.setattr(
-        statistics_leakage, "Examples", lambda x, *rest: sizes.append((len(x), rest[1])) or real(x, *rest)
-    )
+    scored = []
+    real = statistics_leakage.error
+    monkeypatch.setattr(statistics_leakage, "error", lambda net, new: scored.append((net, new)) or real(net, new))
     measured(StatisticsLeakage(train=10, held_out=20, new=50, splits=1), "inputs.fit_on=all")
-    assert [size for size, _ in sizes] == [20, 50]
-    assert sizes[0][1] == sizes[1][1] or np.array_equal(sizes[0][1].scale, sizes[1][1].scale)
+    (net, held_out), (_, new) = scored
+    assert [len(held_out), len(new)] == [20, 50]
+    assert net.batches.examples.transform is held_out.transform is new.transform
+    seen = torch.cat([net.batches.examples.x, held_out.x])
+    assert torch.allclose(seen.mean(0), torch.zeros(3), atol=1e-5)  # neither, alone, has this mean
 
 
 def test_whitening_of_too_few_examples_needs_all_that_it_can_get():

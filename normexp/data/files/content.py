@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.data.files.cache import UnwritableCache, folder, part_path
+from normexp.data.files.members import files
 from normexp.errors import POINTER, UserError, is_pointer
 
 SETTLED = 2.0  # seconds: a file that is younger may change again without a new time of change
@@ -25,27 +26,31 @@ def sha256_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def content_of(path: Path, files: Iterable[Path]) -> str:
-    """Return the sha256 of `path`, or of the names and contents of the `files` below it where it is a folder.
+def content_of(path: Path, kept: Iterable[Path] | None = None) -> str:
+    """Return the sha256 of `path`, or of the names and contents of the files below it where it is a folder.
 
     It does not depend on where the data lie. Raises UserError where a file cannot be read.
+
+    Args:
+        kept: the files that count; None for all.
     """
     if path.is_file():
         return content_by_name({"": path})
-    return content_by_name({file.relative_to(path).as_posix(): file for file in files})
+    below = files(path) if kept is None else kept
+    return content_by_name({file.relative_to(path).as_posix(): file for file in below})
 
 
-def content_by_name(files: Mapping[str, Path], digest: Callable[[Path], str] = sha256_of) -> str:
+def content_by_name(named: Mapping[str, Path], digest: Callable[[Path], str] = sha256_of) -> str:
     """Return the sha256 of named files; of a single one without a name that of its bytes.
 
     Args:
         digest: what is taken of each file.
     """
     try:
-        facts = [[name, os.path.abspath(file), *_facts(file)] for name, file in sorted(files.items())]
+        facts = [[name, os.path.abspath(file), *_facts(file)] for name, file in sorted(named.items())]
         known = _remembered(facts)
         if known is None:
-            each = {name: digest(file) for name, file in sorted(files.items())}
+            each = {name: digest(file) for name, file in sorted(named.items())}
             known = each[""] if list(each) == [""] else hashlib.sha256(json.dumps(each).encode()).hexdigest()
             _remember(facts, known)
     except OSError as error:  # a link to nowhere, for example

@@ -46,7 +46,7 @@ def decode(data: bytes, name: str, channels: int, size: int | None = None) -> Ar
         raise UserError(f"{name}: more than {LARGEST:,} pixels, which is refused; scale it down first") from None
     except (OSError, ValueError, SyntaxError):
         raise UserError(f"{name}: not a readable image ({len(data)} bytes)") from None
-    array = np.asarray(whole if size is None else _square(whole, size))
+    array = np.asarray(whole if size is None else _square(whole, size, name))
     return array[..., None] if channels == 1 else array
 
 
@@ -81,12 +81,14 @@ def _convert(image: Image, name: str, channels: int) -> Image:
     return ImageOps.exif_transpose(image).convert("L" if channels == 1 else "RGB")
 
 
-def _square(image: Image, size: int) -> Image:
-    """Scale with anti-aliasing and crop the centre."""
+def _square(image: Image, size: int, name: str) -> Image:
+    """Scale with anti-aliasing and crop the centre. Raises UserError for an image that is too narrow for that."""
     from PIL.Image import Resampling
 
     scale = size / min(image.size)
     width, height = (max(size, round(side * scale)) for side in image.size)
+    if width * height > LARGEST:
+        raise UserError(f"{name}: {image.width} x {image.height} pixels, too narrow for dataset.size={size}; crop it")
     left, top = (width - size) // 2, (height - size) // 2
     scaled = image.resize((width, height), Resampling.BILINEAR)
     return scaled.crop((left, top, left + size, top + size))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-import numpy as np
-
 from normexp.data.base import Array
-from normexp.data.tables.csv_table import Table
+from normexp.data.tables.csv_table import Table, words_as_array
 from normexp.data.tables.numerals import number_in
 
 MANY_DIGITS = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
@@ -20,7 +18,7 @@ def class_labels(table: Table, name: str) -> Array:
     They would not where a cell is none; where one begins with 0, a code: 01 is not 1, or the zero says nothing and
     the words tell the same classes apart; and where one has more digits than float64 keeps, so that two were one.
     """
-    return np.array(table.filled(name)) if needs_words(table, name) else table.column(name)
+    return words_as_array(table.filled(name)) if needs_words(table, name) else table.column(name)
 
 
 def needs_words(table: Table, name: str) -> bool:

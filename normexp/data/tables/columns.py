@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from normexp.config.text import LONGEST, as_item, override_text
-from normexp.data.tables.csv_table import Table
+from normexp.data.tables.csv_table import Table, holds_words
 from normexp.errors import UserError, nearest, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from
@@ -50,9 +50,7 @@ def _is_usable(table: Table, name: str) -> bool:
         column = table.column(name)
     except UserError:
         return True
-    if column.dtype.kind != "U":
-        return not np.isnan(column).all()
-    return len(np.unique(column[column != ""])) <= MOST_WORDS
+    return len(set(column) - {""}) <= MOST_WORDS if holds_words(column) else not np.isnan(column).all()
 
 
 def _unknown_column(key: str, name: str, names: Sequence[str], meant: str = "") -> UserError:

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from normexp.config.allowed import LARGEST_FLOAT
-from normexp.config.text import amount, composed
+from normexp.config.text import amount, composed, shortened
 from normexp.data.base import Array
 from normexp.data.files.members import GZIP, existing_file
 from normexp.data.files.progress import logger
@@ -65,7 +65,7 @@ class Table:
         return len(self.lines)
 
     def column(self, name: str, way_out: str = "choose other columns with dataset.features") -> Array:
-        """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, as str (N,), missing "".
+        """Return a column as float64 (N,), missing cells NaN; or, where no cell is a number, its words, missing "".
 
         Where every sign between digits separates thousands, as in "1,003", or can only stand before decimals, as in
         "3,5" and "1.003,5", the cells are numbers all the same. Raises UserError where only some cells are numbers: one
@@ -80,7 +80,7 @@ class Table:
         numbers = numbers_in(cells, decimal)
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
         if odd and len(odd) == sum(map(bool, cells)):
-            return np.array(cells)
+            return words_as_array(cells)
         if odd:
             raise self._slip(name, odd, cells[odd[0]], way_out)
         return np.array([np.nan if number is None else number for number in numbers])
@@ -94,7 +94,7 @@ class Table:
         if not all(re.search(r"\d", cell) for cell in cells if cell):
             return self.alike(name) or self._naming(name)
         column = self.column(name)
-        taken = "words" if column.dtype.kind == "U" else f"numbers (here {column[first]:.15g})"
+        taken = "words" if holds_words(column) else f"numbers (here {column[first]:.15g})"
         return f"{name} has {cells[first]!r}, taken as {taken}"
 
     def rounded(self, name: str) -> str:
@@ -183,9 +183,19 @@ class Table:
         )
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
-            f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {cell!r} is {what}{more}; "
+            f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {shortened(cell)!r} is {what}{more}; "
             f"correct it, or {way_out}"
         )
+
+
+def words_as_array(words: Sequence[str]) -> Array:
+    """Return words as an array (N,) of the words themselves: NumPy's own form gives each the room of the longest."""
+    return np.array(words, dtype=object)
+
+
+def holds_words(column: Array) -> bool:
+    """Tell a column of words from one of numbers."""
+    return column.dtype == object
 
 
 def table_path(file: str) -> Path:

@@ -15,7 +15,7 @@ from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import numpy_generator
 from normexp.data.tables.class_labels import class_labels, mixed, spelled
 from normexp.data.tables.columns import MOST_WORDS, check_columns, leaving_out
-from normexp.data.tables.csv_table import Table
+from normexp.data.tables.csv_table import Table, holds_words
 from normexp.errors import UserError, unknown
 
 WAYS = ("drop", "mean", "error")
@@ -46,7 +46,7 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
     y, classes, unknown_target = _TARGETS[task](table, target)
     dropped, gap_note = _handle_gaps(table, gaps, {target: unknown_target}, missing)
     x, long = _examples(dict(zip(names, inputs, strict=True)))
-    remarks = [*_read_as(table, names), _target_remark(table, target, task), long, gap_note]
+    remarks = [*_read_as(table, names), shortened(_target_remark(table, target, task)), long, gap_note]
     whole = Split(x[~dropped], y[~dropped])
     if not len(whole):
         raise UserError(f"{table.path}: dataset.missing={missing} leaves no row; every one has a gap")
@@ -68,7 +68,7 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
 
 def fill_gaps(data: Data) -> Data:
     """Put the mean of the training split's values, of words their shares, into the gaps (NaN) of every split."""
-    if not any(np.isnan(split.x).any() for split in (data.train, data.validation, data.test)):
+    if not any(np.isnan(split.x).any() for split in data.splits):
         return data
     known = ~np.isnan(data.train.x)
     if not known.any(axis=0).all():
@@ -99,7 +99,7 @@ def _numbers(table: Table, name: str, names: Sequence[str]) -> Array:
         names: all input columns, which the way out of an error names but for those that cannot be read.
     """
     column = table.column(name)
-    if column.dtype.kind != "U":
+    if not holds_words(column):
         return column[:, None]
     way_out = "write plain numbers, or " if _has_quantities(column) else ""
     words = _words(table, column, f"column {name!r}", lambda: way_out + leaving_out(table, names))
@@ -108,15 +108,15 @@ def _numbers(table: Table, name: str, names: Sequence[str]) -> Array:
 
 def _has_quantities(column: Array) -> bool:
     """Tell whether a column's words are all numbers with something beside them: "EUR 5" and "8.5%", not "c0"."""
-    return column.dtype.kind == "U" and all(re.search(r"\b\d", word) for word in column if word)
+    return holds_words(column) and all(re.search(r"\b\d", word) for word in column if word)
 
 
 def _words(table: Table, column: Array, what: str, way_out: Callable[[], str]) -> Array:
     """Return the different values of a column without the gaps, sorted. Raises UserError where there are too many."""
-    words = np.unique(column[column != ""] if column.dtype.kind == "U" else column[~np.isnan(column)])
+    words = np.unique(column[column != ""] if holds_words(column) else column[~np.isnan(column)])
     if len(words) > MOST_WORDS:
-        first = str(words[0]) if column.dtype.kind == "U" else _names(words)[0]
-        several = f"{len(words)} different values ({first!r}, ...)"
+        first = words[0] if holds_words(column) else _names(words)[0]
+        several = f"{len(words)} different values ({shortened(first)!r}, ...)"
         raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out()}")
     return words
 
@@ -124,9 +124,9 @@ def _words(table: Table, column: Array, what: str, way_out: Callable[[], str]) -
 def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
     """Return targets (N, 1), no classes, and which of them are missing (N,)."""
     column = table.column(target, "set dataset.task=classification, which takes all as words")
-    if column.dtype.kind == "U":
+    if holds_words(column):
         way_out = "write plain numbers, or set" if _has_quantities(column) else "set"
-        what = f"{table.path}: dataset.target={target} holds words ({str(column[column != ''][0])!r}, ...)"
+        what = f"{table.path}: dataset.target={target} holds words ({shortened(column[column != ''][0])!r}, ...)"
         raise UserError(f"{what}; {way_out} dataset.task=classification")
     return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)
 
@@ -134,11 +134,11 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
 def _class_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Array]:
     """Return labels (N,), the classes in alphabetical (or numerical) order, and which labels are missing (N,)."""
     column = class_labels(table, target)
-    text = column.dtype.kind == "U"
+    text = holds_words(column)
     way_out = "choose a target of fewer classes" if text else "set dataset.task=regression"
     classes = _words(table, column, f"dataset.target={target}", lambda: way_out)
     labels = np.searchsorted(classes, column).astype(np.int64)
-    return labels, tuple(map(str, classes)) if text else _names(classes), column == "" if text else np.isnan(column)
+    return labels, tuple(classes) if text else _names(classes), column == "" if text else np.isnan(column)
 
 
 def _names(numbers: Array) -> tuple[str, ...]:
@@ -210,7 +210,7 @@ def _handle_gaps(
 
 
 def _filled(table: Table, name: str, gap: Array) -> str:
-    value = "share of every word in" if table.column(name).dtype.kind == "U" else "mean of"
+    value = "share of every word in" if holds_words(table.column(name)) else "mean of"
     return f"{gap.sum():,} missing {name} = {value} the training split"
 
 

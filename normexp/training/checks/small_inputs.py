@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from normexp.config import Config
 from normexp.config.text import amount
 from normexp.data.base import Data
-from normexp.data.inputs import moments
+from normexp.data.inputs import Standardized
+from normexp.training.components import Components
 
 SHARE = 0.1  # of a deviation, by which eps changes what is divided by it
 
 
-def small_inputs(config: Config, data: Data) -> str:
+def small_inputs(config: Config, components: Components, data: Data) -> str:
     """Say in one line that `inputs=standardize` leaves columns of a table far below a deviation of 1; else nothing."""
-    if config.choices["inputs"] != "standardize" or data.train.x.ndim != 2 or data.task == "language":
+    transform = components.batches.examples.transform
+    if not isinstance(transform, Standardized) or data.train.x.ndim != 2 or data.task == "language":
         return ""
-    eps = config["inputs"]["eps"]
-    mean, variance = moments(data.train.x, "channel")
-    std = np.sqrt(variance)
-    small = (std > 1e-12 * np.abs(mean)) & (eps > SHARE * std)
+    eps, std = config["inputs"]["eps"], transform.std
+    small = (std > 0) & (eps > SHARE * std)
     if not small.any():
         return ""
     least = float(std[small].min())

@@ -18,7 +18,8 @@ from normexp.evidence.stats import Design
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.halving import last_rung
 from normexp.experiments.load import names, read, scales
-from normexp.experiments.selection import best_two_within_noise, recorded_selection
+from normexp.experiments.noise import best_two_within_noise
+from normexp.experiments.selection import recorded_selection
 from normexp.experiments.trials import SEEDS
 from normexp.records import FINISHED, RunDirectory, find_runs
 from normexp.records.names import ARCHIVE, CLAIMS, CONFIG

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from normexp.experiments.experiment import Point
 from normexp.experiments.noise import within_noise
 from normexp.experiments.sampling import drawn
-from normexp.experiments.trials import STEPS, Choosing, Trial, Values, combinations, losses, points, ranked, trials
+from normexp.experiments.trials import STEPS, Choosing, Trial, Values, combinations, points, ranked, trials
 
 if TYPE_CHECKING:
     from normexp.experiments.grids import Selection
@@ -52,8 +52,7 @@ def survivors(choosing: Choosing, rung: int) -> list[Values]:
         return [drawn(choosing, rung)]
     if rung == 0:
         return combinations(select)
-    tried = trials_of(choosing, rung - 1)
-    order = ranked(tried, losses(choosing, tried), select)
+    order = ranked(choosing, trials_of(choosing, rung - 1))
     return [trial["values"] for trial in order[: _kept(choosing, rung, order)]]
 
 

@@ -34,6 +34,11 @@ def names() -> list[str]:
     return sorted(path.stem for path in (config_dir() / "experiment").glob("*.yaml"))
 
 
+def is_taken(name: str) -> bool:
+    """Tell whether a name is that of an experiment of ours on a file system that does not tell A from a."""
+    return name.casefold() in map(str.casefold, names())
+
+
 def scales(name: str) -> list[str]:
     """Return the scales that an experiment has, the smallest first."""
     there = _read(document_of(name)).get("scales")
@@ -106,8 +111,7 @@ def document_of(name: str) -> Document:
         if not path.is_file():
             missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES)}"
             raise UserError(f"{name}: {'is no regular file' if path.exists() else missing}")
-        is_ours = path.resolve().is_relative_to(config_dir().resolve())
-        if not is_ours and path.stem.casefold() in map(str.casefold, names()):
+        if is_taken(path.stem) and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")
         if problem := folder_problem(path.stem):
             raise UserError(f"{name}: results lie in a folder named after the file: {problem}; rename it")

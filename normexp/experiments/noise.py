@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from normexp.evidence.stats import TTest, paired
@@ -39,3 +40,9 @@ def within_noise(first: Trial, second: Trial, experiment: Experiment, select: Se
         return goodness(first, select) == goodness(second, select)
     share = min(1 - 1 / images, max(1 / images, first["mean"]))  # 1 of all images is known to one of them
     return bool(first["mean"] - second["mean"] < 2 * math.sqrt(2 * share * (1 - share) / images))
+
+
+def best_two_within_noise(last: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
+    """Tell whether the best two of a record's trials are no further apart than noise; of equals the first are taken."""
+    order = sorted(last, key=lambda trial: -goodness(trial, select))
+    return len(order) > 1 and within_noise(order[0], order[1], experiment, select)

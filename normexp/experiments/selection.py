@@ -16,18 +16,8 @@ from normexp.config.text import is_number
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.halving import last_rung, rungs, trials_of
-from normexp.experiments.noise import within_noise
-from normexp.experiments.trials import (
-    SEEDS,
-    STEPS,
-    Trial,
-    best,
-    choosings,
-    combinations,
-    goodness,
-    losses,
-    ranked,
-)
+from normexp.experiments.noise import best_two_within_noise
+from normexp.experiments.trials import SEEDS, STEPS, Choosing, Trial, Values, best, choosings, combinations, ranked
 from normexp.records import write_atomically
 from normexp.records.files import read_json
 from normexp.records.names import CHOSEN
@@ -65,26 +55,27 @@ def _read_record(path: Path, experiment: Experiment) -> dict[str, Any]:
     again = "delete it, `normexp reproduce` writes it from the runs"
     record = read_json(path)
     try:
+        seeds, metric = [int(seed) for seed in record["seeds"]], str(record["metric"])
         names = experiment.choices(list(experiment.arms))
         chosen = {name: dict(values) for name, values in record["chosen"].items() if name in names}
-        tried = {name: [_trial(each) for each in trials] for name, trials in record["tried"].items() if name in names}
-        seeds, metric = [int(seed) for seed in record["seeds"]], str(record["metric"])
+        trials = {name: each for name, each in record["tried"].items() if name in chosen}
+        tried = {name: [_trial(trial, seeds) for trial in each] for name, each in trials.items()}
     except (ValueError, KeyError, TypeError, AttributeError):
         raise UserError(f"{path}: damaged; {again}") from None
     if metric != experiment.select.metric:
         raise UserError(f"{path}: chosen by {metric}, the experiment chooses by {experiment.select.metric}; {again}")
-    combinations = [*chosen.items(), *((name, trial["values"]) for name, each in tried.items() for trial in each)]
-    for name, values in combinations:
+    for name, values in [*chosen.items(), *((name, trial["values"]) for name, each in tried.items() for trial in each)]:
         if (problem := _not_searched(values, experiment.select.search)) is not None:
             raise UserError(f"{path}: {name}: {problem}; {again}")
     return {"metric": metric, "seeds": seeds, "chosen": chosen, "tried": tried}
 
 
-def _trial(given: Mapping[str, Any]) -> Trial:
+def _trial(given: Mapping[str, Any], usual: Sequence[int]) -> Trial:
+    """Return a trial of the record. Raises ValueError unless there is a score for each seed, `usual` or its own."""
     scores = [None if score is None else float(score) for score in given["scores"]]
     budget = {STEPS: int(given[STEPS])} if STEPS in given else {}
     seeds = {SEEDS: [int(seed) for seed in given[SEEDS]]} if SEEDS in given else {}
-    if len(seeds.get(SEEDS, scores)) != len(scores):
+    if len(seeds.get(SEEDS, usual)) != len(scores):
         raise ValueError("every seed has a score")
     mean = None if None in scores else float(given["mean"])
     return {"values": dict(given["values"]), **budget, **seeds, "scores": scores, "mean": mean}
@@ -107,24 +98,27 @@ def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] 
 def write_choice(experiment: Experiment, results: Path, arms: Sequence[str]) -> None:
     """Choose the combination that is best in the mean over its seeds, and record all of them.
 
-    Of several that are equally good, and where none has a score, what was chosen before stays; otherwise `ranked`
-    decides.
+    What was chosen for other arms stays, unless it was with other seeds.
     """
-    select = experiment.select
+    select, path = experiment.select, choice_path(experiment, results)
     assert select is not None
-    path = choice_path(experiment, results)
-    before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}}
+    before = _read_record(path, experiment) if path.exists() else {"chosen": {}, "tried": {}, "seeds": []}
+    same = before["seeds"] == select.seeds
+    record: dict[str, Any] = {key: dict(before[key]) if same else {} for key in ("chosen", "tried")}
     for name, choosing in choosings(experiment, results, arms).items():
         tried = [trial for rung in range(rungs(select)) for trial in trials_of(choosing, rung)]
-        last = last_rung(tried)
-        recorded = [trial for trial in best(last, select) or last if trial["values"] == before["chosen"].get(name)]
-        order = ranked(last, losses(choosing, last), select)
-        before["chosen"][name] = (recorded or order)[0]["values"]
-        before["tried"][name] = tried
-    ordered = {key: before[key] for key in ("chosen", "tried")}  # in one order, whoever wrote it before
-    content = {**ordered, "metric": select.metric, "seeds": select.seeds}
-    notes = {name: found for name in content["chosen"] if (found := remarks(content, name, select))}
-    write_atomically(path, json.dumps({**content, "notes": notes}, indent=1, allow_nan=False) + "\n")
+        record["tried"][name] = tried
+        record["chosen"][name] = _best_values(choosing, last_rung(tried), before["chosen"].get(name))
+    record |= {"metric": select.metric, "seeds": select.seeds}
+    record["notes"] = {name: found for name in record["chosen"] if (found := remarks(record, name, select))}
+    write_atomically(path, json.dumps(record, indent=1, allow_nan=False) + "\n")
+
+
+def _best_values(choosing: Choosing, last: Sequence[Trial], before: Values | None) -> Values:
+    """Return the best combination: of equals, and where none has a score, the one before; else `ranked` decides."""
+    recorded = [trial for trial in best(last, choosing.select) or last if trial["values"] == before]
+    values: Values = (recorded or ranked(choosing, last))[0]["values"]
+    return values
 
 
 def remarks(record: Mapping[str, Any], name: str, select: Selection) -> list[str]:
@@ -173,9 +167,3 @@ def _is_undecided(last: Sequence[Trial], experiment: Experiment) -> bool:
     assert experiment.select is not None
     few = all(len(trial["scores"]) < 3 for trial in last)
     return few and best_two_within_noise(last, experiment, experiment.select)
-
-
-def best_two_within_noise(last: Sequence[Trial], experiment: Experiment, select: Selection) -> bool:
-    """Tell whether the best two of a record's trials are no further apart than noise; of equals the first are taken."""
-    order = sorted(last, key=lambda trial: -goodness(trial, select))
-    return len(order) > 1 and within_noise(order[0], order[1], experiment, select)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from normexp.errors import UserError
-from normexp.experiments.load import names
+from normexp.experiments.folders import folder_problem
+from normexp.experiments.load import is_taken
 
 TEXT = """\
 # An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
@@ -54,12 +55,17 @@ deviations: []  # what differs from a paper
 
 
 def write_skeleton(name: str) -> Path:
-    """Write NAME.yaml into the current folder. Raises UserError for a name of ours, no name, or a file in its place."""
+    """Write NAME.yaml into the current folder; return its path.
+
+    Raises: UserError for a name of ours, one that no file or folder may have, and a file in its place.
+    """
     path = Path(f"{name.removesuffix('.yaml')}.yaml")
     if not path.stem.replace("_", "").replace("-", "").isalnum() or path.parent != Path():
         raise UserError(f"new experiment: {name!r} is no name; letters, digits, _ and -")
-    if path.stem in names():
+    if is_taken(path.stem):
         raise UserError(f"new experiment: {path.stem} is one of ours; give it another name")
+    if problem := folder_problem(path.stem):
+        raise UserError(f"new experiment: results lie in a folder of this name: {problem}; give it another one")
     if path.exists():
         raise UserError(f"{path}: is there already")
     path.write_text(TEXT.format(name=path.stem), encoding="utf-8")

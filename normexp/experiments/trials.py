@@ -94,14 +94,21 @@ def trials(
     return found
 
 
-def losses(choosing: Choosing, tried: Sequence[Trial]) -> list[float]:
-    """Return each trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
+def ranked(choosing: Choosing, tried: Sequence[Trial]) -> list[Trial]:
+    """Return the trials, the best first, as `rank_of` orders them."""
+    select = choosing.select
+
+    def rank_key(trial: Trial) -> Rank:
+        values = [_order(value, select.search[key]) for key, value in trial["values"].items()]
+        return rank_of(-goodness(trial, select), _loss(choosing, trial), values)
+
+    return sorted(tried, key=rank_key)
+
+
+def _loss(choosing: Choosing, trial: Trial) -> float:
+    """Return a trial's mean loss on the split of the selection's metric; inf where it is not recorded."""
     metric = loss_beside(choosing.select.metric)
-    return [_mean_loss(choosing.runs(trial["values"], trial.get(STEPS), trial.get(SEEDS)), metric) for trial in tried]
-
-
-def _mean_loss(run_paths: Sequence[Path], metric: str) -> float:
-    runs = list(map(RunDirectory, run_paths))
+    runs = map(RunDirectory, choosing.runs(trial["values"], trial.get(STEPS), trial.get(SEEDS)))
     mean = mean_score([final_score(run, metric) if _has(run, metric) else None for run in runs])
     return math.inf if mean is None else mean
 
@@ -109,20 +116,6 @@ def _mean_loss(run_paths: Sequence[Path], metric: str) -> float:
 def _has(run: RunDirectory, metric: str) -> bool:
     rows = run.rows(METRICS)
     return bool(rows) and metric in rows[0]
-
-
-def ranked(tried: Sequence[Trial], losses: Sequence[float], select: Selection) -> list[Trial]:
-    """Return the trials, the best first, as `rank_of` orders them.
-
-    Args:
-        losses: mean validation loss of every combination; inf where there is none.
-    """
-
-    def rank_key(i: int) -> Rank:
-        values = [_order(value, select.search[key]) for key, value in tried[i]["values"].items()]
-        return rank_of(-goodness(tried[i], select), losses[i], values)
-
-    return [tried[i] for i in sorted(range(len(tried)), key=rank_key)]
 
 
 def best(tried: Sequence[Trial], select: Selection) -> list[Trial]:

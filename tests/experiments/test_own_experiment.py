@@ -104,6 +104,12 @@ def test_a_file_whose_name_is_none_for_a_folder_of_results_is_refused(cli, tmp_p
     assert [path.name for path in tmp_path.iterdir()] == [f"{stem}.yaml"]
 
 
+@pytest.mark.parametrize(("name", "said"), [("a" * 201, "201 bytes"), ("Zhang2017", "is one of ours")])
+def test_no_skeleton_is_written_that_could_not_be_run(cli, tmp_path, name, said):
+    status, _, stderr = cli("new", "experiment", name)
+    assert (status, said in stderr, stderr.count("\n"), list(tmp_path.iterdir())) == (2, True, 1, [])
+
+
 @pytest.mark.parametrize("verb", ["report", "claims", "archive"])
 def test_a_file_that_is_no_experiment_is_named(cli, tmp_path, verb):
     """Before anything is said of the records, which may be there."""

@@ -18,12 +18,14 @@ from normexp.experiments.reproduce import Reproduction
 from normexp.experiments.selection import (
     choice_path,
     read_choice,
+    read_selection,
     recorded_selection,
     undecided_choices,
     write_choice,
 )
 from normexp.experiments.trials import Choosing, combinations, trials
 from normexp.records import RunDirectory, final_score
+from normexp.report.experiment.render import _chosen, selection_text
 
 NAME = "ioffe2015_figure1"
 
@@ -37,11 +39,12 @@ def strict(path: Path) -> dict[str, Any]:
 @pytest.fixture
 def experiment() -> Experiment:
     """The experiment with two selection seeds and three rates."""
-    sound = load(NAME, "smoke")
-    assert sound.select is not None
-    return replace(
-        sound, select=sound.select.model_copy(update={"search": {"optim.lr": [0.1, 0.5, 0.9]}, "seeds": [100, 101]})
-    )
+    return with_selection(load(NAME, "smoke"), search={"optim.lr": [0.1, 0.5, 0.9]}, seeds=[100, 101])
+
+
+def with_selection(experiment: Experiment, **update: Any) -> Experiment:
+    assert experiment.select is not None
+    return replace(experiment, select=experiment.select.model_copy(update=update))
 
 
 def fabricate(
@@ -81,7 +84,7 @@ def test_choice_is_the_best_mean(experiment, results, finals, rate):
 
 
 def test_choice_by_a_loss_is_the_lowest(experiment, results):
-    experiment = replace(experiment, select=experiment.select.model_copy(update={"metric": "validation/loss"}))
+    experiment = with_selection(experiment, metric="validation/loss")
     fabricate(experiment, results, "With BN", ["0.3", "0.3", "0.2", "0.2", "diverged", "0.0"])
     write_choice(experiment, results, ["With BN"])
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.5}}
@@ -100,9 +103,24 @@ def test_choice_keeps_the_scores_and_those_of_other_arms(experiment, results):
     assert found == [(0.1, [0.25, 0.75], 0.5), (0.5, [0.5, None], None), (0.9, [0.125, 0.125], 0.125)]
 
 
+def test_choices_with_other_seeds_are_dropped(experiment, results):
+    """Half of a record would be of seeds that it does not have: a traceback in the report."""
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    fabricate(experiment, results, "Without BN", ["0.1"] * 6)
+    write_choice(with_selection(experiment, seeds=[100]), results, ["With BN"])
+    write_choice(experiment, results, ["Without BN"])
+    assert set(read_choice(experiment, results)) == {"Without BN"}
+    assert selection_text(experiment, results)["selection.csv"].count("Without BN") == 3
+
+
+def test_a_choice_for_another_arm_than_today_is_none(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    assert _chosen(with_selection(experiment, arm="Without BN"), results) == {}
+
+
 def test_choice_for_one_arm_is_that_of_all(experiment, results):
-    assert experiment.select is not None
-    experiment = replace(experiment, select=experiment.select.model_copy(update={"arm": "Without BN"}))
+    experiment = with_selection(experiment, arm="Without BN")
     plan = Reproduction(experiment, results, ["With BN"], list).selection_plan(0)
     assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
@@ -163,9 +181,7 @@ def test_a_score_that_is_missing_is_none(experiment, results):
 
 
 def test_of_equals_with_equal_losses_the_smaller_value_is_chosen(experiment, results):
-    experiment = replace(
-        experiment, select=experiment.select.model_copy(update={"search": {"optim.lr": [0.9, 0.1, 0.5]}})
-    )
+    experiment = with_selection(experiment, search={"optim.lr": [0.9, 0.1, 0.5]})
     fabricate(experiment, results, "With BN", ["0.5"] * 6, losses=[0.8] * 6)
     write_choice(experiment, results, ["With BN"])
     assert read_choice(experiment, results) == {"With BN": {"optim.lr": 0.1}}
@@ -221,7 +237,7 @@ def test_a_choice_at_the_edge_of_its_grid_is_marked(experiment, results, best, e
     ],
 )
 def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, finals, open_):
-    experiment = replace(experiment, select=experiment.select.model_copy(update={"seeds": seeds}))
+    experiment = with_selection(experiment, seeds=seeds)
     fabricate(experiment, results, "With BN", finals)
     write_choice(experiment, results, ["With BN"])
     assert undecided_choices(experiment, recorded_selection(experiment, results)) == (["With BN"] if open_ else [])
@@ -232,8 +248,7 @@ def test_a_choice_within_noise_wants_three_seeds(experiment, results, seeds, fin
     [("loss", [100], True), ("loss", [100, 101], False), ("accuracy", [100], False)],
 )
 def test_the_loss_of_one_seed_does_not_tell_its_noise(experiment, results, metric, seeds, unknown):
-    update = {"metric": f"validation/{metric}", "seeds": seeds}
-    experiment = replace(experiment, select=experiment.select.model_copy(update=update))
+    experiment = with_selection(experiment, metric=f"validation/{metric}", seeds=seeds)
     assert recorded_selection(experiment, results) is None  # nothing was chosen yet
     assert noise_is_unknown(experiment.select) is unknown
 
@@ -268,10 +283,29 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
         Reproduction(experiment, results, ["With BN"], list).expected_plan()
 
 
+def test_a_record_in_which_a_seed_has_no_score_is_damaged(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    path = choice_path(experiment, results)
+    record = strict(path)
+    record["tried"]["With BN"][0]["scores"].pop()
+    path.write_text(json.dumps(record))
+    with one_line_error("damaged; delete it"):
+        read_choice(experiment, results)
+
+
+def test_what_was_tried_for_an_arm_without_a_choice_is_passed_over(experiment, results):
+    fabricate(experiment, results, "With BN", ["0.1"] * 6)
+    write_choice(experiment, results, ["With BN"])
+    path = choice_path(experiment, results)
+    path.write_text(json.dumps(strict(path) | {"chosen": {}}))
+    assert read_selection(experiment, results)["tried"] == {}
+
+
 def test_a_record_of_a_choice_by_another_metric_is_none_of_this_one(experiment, results):
     fabricate(experiment, results, "With BN", ["0.1"] * 6)
     write_choice(experiment, results, ["With BN"])
-    by_loss = replace(experiment, select=experiment.select.model_copy(update={"metric": "validation/loss"}))
+    by_loss = with_selection(experiment, metric="validation/loss")
     with pytest.raises(UserError, match="chosen by validation/accuracy, the experiment chooses by validation/loss; "):
         read_choice(by_loss, results)
 

@@ -201,7 +201,7 @@ def _subject(entry: Published) -> str:
 def _chosen(experiment: Experiment, results: Path) -> dict[str, dict[str, Any]]:
     """Return {arm: hyperparameters} of the arms for which they were chosen."""
     chosen = read_choice(experiment, results)
-    return {arm: chosen[arm] for arm in experiment.selection_arms(list(chosen))}
+    return {arm: chosen[arm] for arm in experiment.selection_arms(list(chosen)) if arm in chosen}
 
 
 def draw_figures(

@@ -60,8 +60,8 @@ class ScaledWeightStandardization(Norm):
         ValueError: for a layer with a single weight per output unit; for a transposed convolution in several
             groups; for a nonlinearity that does not act element by element.
 
-    Source: Brock, De & Smith 2021, arXiv:2101.08692, equation 1 and section 4; the gain and eps as in the code
-    of Brock, De, Smith & Simonyan 2021, arXiv:2102.06171.
+    Source: Brock, De & Smith 2021, arXiv:2101.08692; the gain and eps as in the code of Brock, De, Smith & Simonyan
+    2021, arXiv:2102.06171.
     Differs: Linear layers are standardized too. The residual branches' alpha and beta and adaptive gradient
     clipping belong to those networks and are not part of the scheme.
     """

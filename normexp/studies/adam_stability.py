@@ -43,7 +43,7 @@ class AdamStability(Study):
 
     Raises: UserError for an optimizer without beta1, and for one with weight decay.
 
-    Source: Cohen et al. 2022, arXiv:2207.14484, section 3 (the limit); Salimans & Kingma 2016, their released code
+    Source: Cohen et al. 2022, arXiv:2207.14484 (the limit); Salimans & Kingma 2016, their released code
     (the order of the update).
     """
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from normexp.config import option
 from normexp.experiments.experiment import run_place
 from normexp.experiments.figure_kinds import MODELS
 from normexp.experiments.load import load, names, read, scales, usual_scale
@@ -44,3 +45,16 @@ def test_experiment_figures_are_those_that_can_be_drawn():
 )
 def test_usual_scale_is_the_smallest_that_is_more_than_a_preview(name, scale):
     assert usual_scale(name) == scale
+
+
+def test_a_figure_of_cross_entropies_says_their_unit():
+    without = []
+    for name in names():
+        experiment = read(name, usual_scale(name))
+        said = option("study", experiment.common.get("study", "none")).get("_metrics_", {})
+        for figure in experiment.figures:
+            metric = str(getattr(figure, "metric", ""))
+            drawn = metric.endswith("/loss") or "cross-entrop" in said.get(metric, "")
+            if drawn and not any("(nats" in label for label in figure.labels.values()):
+                without.append(f"{name}, {figure.name}")
+    assert without == []

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from normexp.config.config import flat
 from normexp.config.options import option
+from normexp.config.text import override_text
 from normexp.evidence.audit import cited
 from normexp.evidence.curves import Cell
 from normexp.evidence.learned import learned
@@ -34,6 +38,7 @@ from normexp.report.tables.table import Table
 
 REFUSED = "refused"
 SET_UP = "Set-up"  # heading of what the arms are and the columns mean
+KEYS = re.compile(r"\bstudy\.\w+|\bbatch_size\b")  # of the configuration, in what a study says of its metrics
 
 
 def experiment_table(experiment: Experiment, measured: Measured, notes: Mapping[str, Sequence[str]]) -> Table:
@@ -83,10 +88,19 @@ def _plain(row: Row, columns: Sequence[Column]) -> dict[str, Any]:
 
 
 def _described(experiment: Experiment, columns: Sequence[Column]) -> Iterator[str]:
-    """Yield a sentence for every metric of a study that a column shows, as the study's option has it."""
+    """Yield a sentence for every metric of a study that a column shows, as the study's option has it.
+
+    A key that it names has its value behind it, `study.rate (0.5)`, where that is the same in all runs.
+    """
     about = {name: said for each in _said_by_studies(experiment, "_metrics_") for name, said in each.items()}
     shown = dict.fromkeys(column.metric for column in columns if isinstance(column, Metric) and column.metric in about)
-    yield from (f"{title(metric)}: {about[metric]}." for metric in shown)
+    yield from (f"{title(metric)}: {KEYS.sub(partial(_with_value, experiment), about[metric])}." for metric in shown)
+
+
+def _with_value(experiment: Experiment, key: re.Match[str]) -> str:
+    runs = (flat(experiment.config(arm, point).values) for arm in experiment.arms for point in experiment.points())
+    values = {override_text(run.get(key[0])) for run in runs}
+    return f"{key[0]} ({values.pop()})" if len(values) == 1 else key[0]
 
 
 def _said_by_studies(experiment: Experiment, key: str) -> Iterator[Any]:

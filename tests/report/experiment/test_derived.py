@@ -225,6 +225,17 @@ def test_columns_of_a_study_say_what_they_measure_once_each(fabricate: Fabric) -
     assert not [note for note in setup if "added:" in note]
 
 
+def test_a_key_in_what_a_column_means_has_the_value_that_all_runs_share(fabricate: Fabric) -> None:
+    arms = {"Small": {"batch_size": 32}, "Large": {"batch_size": 64}}
+    looks = ["steps", "same_sign_in_batches"]
+    experiment = made(fabricate, table={"columns": looks}, common={"study": "conditioning"}, arms=arms)
+    experiment.run(lambda arm, point, _: [{"step": 1, "steps": 7, "same_sign_in_batches": 0.5}])
+    found = read_measured(experiment.experiment, fabricate.root)
+    steps, sign = experiment_table(experiment.experiment, found, {}).notes["Set-up"][1:3]
+    assert "study.share (0.01) of its start" in steps
+    assert sign.endswith("in batches of batch_size.")
+
+
 def test_findings_of_a_scale_stand_under_its_table_and_on_the_page(fabricate: Fabric) -> None:
     scales = {"cpu": {"findings": ["It is the rate"]}, "paper": None}
     experiment = runs(fabricate, summary="Which one?", claims=CLAIMS, table={"columns": ["test/accuracy"]})

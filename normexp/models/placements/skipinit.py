@@ -16,7 +16,7 @@ class SkipInit(Placement):
     """x + a f(x), with one a a branch that is learned from `start`. Nothing is normalized.
 
     Initialization: weights as drawn.
-    Source: De & Smith 2020, arXiv:2002.10444, section 3.2, there for residual networks of convolutions.
+    Source: De & Smith 2020, arXiv:2002.10444, there for residual networks of convolutions.
     """
 
     scales_outputs = False

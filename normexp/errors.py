@@ -109,7 +109,13 @@ def came_of_interrupt(error: BaseException | None) -> bool:
 
 def first_line(error: BaseException) -> str:
     """Return the first line of what an error says; its kind where it says nothing."""
-    return (str(error).strip() or type(error).__name__).splitlines()[0]
+    return _first(error) or type(error).__name__
+
+
+def _first(error: BaseException) -> str:
+    """Return the first line that says something: behind a colon, with which torch begins a list, also the next one."""
+    first, *others = str(error).strip().splitlines() or [""]
+    return f"{first} {others[0].strip()}" if first.endswith(":") and others else first
 
 
 def whose_memory(error: BaseException) -> str:
@@ -131,7 +137,7 @@ def memory_line(error: BaseException) -> str:
 def kind_and_line(error: BaseException) -> str:
     """Return what kind of error it is, the first line of what it says, and which part of the user's own raised it."""
     by = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY)]
-    line = memory_line(error) or f"{type(error).__name__}: {(str(error).strip() or 'no message').splitlines()[0]}"
+    line = memory_line(error) or f"{type(error).__name__}: {_first(error) or 'no message'}"
     return ", ".join([line, *by])
 
 

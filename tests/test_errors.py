@@ -10,6 +10,11 @@ from normexp.errors import first_line, kind_and_line, memory_line
     ("error", "line", "with_kind"),
     [
         (ValueError("\n too long\nfor a line\n"), "too long", "ValueError: too long"),
+        (
+            ValueError("in a:\n\tMissing b.\n\tc"),
+            "in a: Missing b.",
+            "ValueError: in a: Missing b.",
+        ),
         (KeyError(), "KeyError", "KeyError: no message"),
         (RuntimeError("  \n"), "RuntimeError", "RuntimeError: no message"),
     ],

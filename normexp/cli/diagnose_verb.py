@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.cli.streams import print_answer
 from normexp.config.text import shortened
 from normexp.diagnosis.settings import broken_range
-from normexp.errors import UserError, first_line, kind_and_line, nearest_path, unknown
+from normexp.errors import UserError, first_line, kind_and_line, line_in, nearest_path, unknown
 from normexp.records import plain_json, write_atomically
 from normexp.records.files import make_folder
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 FIXES = ("recalibrate", "convert=group")
 NEEDS = {"weight_decay": "lr", "momentum": "weight_decay"}  # what is computed from each needs another, too
 WEIGHTS = ".safetensors"
+READ_IT = "; give a function that reads it; of a folder of a run, normexp.load_model(FOLDER) returns the network"
 NPY = b"\x93NUMPY"  # begins every .npy file
 
 
@@ -110,7 +111,9 @@ def _meant(name: str) -> str:
     from normexp.config.hints import torchvision_names
 
     module, dot, function = name.rpartition(".")
-    if os.path.isfile(path := name.partition(":")[0]):
+    if os.path.exists(path := name.partition(":")[0]) and not (path.endswith(".py") and os.path.isfile(path)):
+        return READ_IT
+    if os.path.isfile(path):
         here = os.path.dirname(path) in ("", ".")
         named = f"{Path(path).stem}:FUNCTION"
         return f"; did you mean {named}?" if here else f"; go to the folder of {shortened(path)}, and give {named}"
@@ -141,7 +144,9 @@ def _called(name: str) -> Any:
     except UserError:
         raise
     except Exception as error:
-        raise UserError(f"{name}: failed ({kind_and_line(error)}); --debug shows where") from error
+        raise UserError(
+            f"{name}: failed ({kind_and_line(error)}{line_in(error, module)}); --debug shows where"
+        ) from error
 
 
 def _repaired(model: nn.Module, data: Any, fix: str, out: Path) -> nn.Module:

@@ -145,7 +145,7 @@ class ExperimentFile(Strict):
         if self.table.margin is not None and not judged:
             raise refusal("there is no published number to be near to", "table", "margin")
         if self.table.margin is not None:
-            check_margin(self.table.margin, [each.metric for each in judged])
+            check_margin(self.table.margin, [each.metric if each.is_of_metric else "" for each in judged])
         for i, claim in enumerate(self.claims):
             check_claim(claim, i)
         return self

@@ -41,6 +41,11 @@ class Look(Strict):
         return self
 
     @property
+    def is_of_metric(self) -> bool:
+        """Whether it is in the metric's range: no ratio, and no number of steps."""
+        return self.at is not None and self.relative_to is None
+
+    @property
     def key(self) -> tuple[object, ...]:
         """All that tells a column, or where a printed number stands, from others."""
         return self.metric, self.at, self.target, self.than, self.relative_to
@@ -84,7 +89,7 @@ class Published(Look):
     @model_validator(mode="after")
     def _is_a_number(self) -> Published:
         if not self.said:
-            check_printed(self.printed, self.metric if self.at else "")
+            check_printed(self.printed, self.metric if self.is_of_metric else "")
         return self
 
 

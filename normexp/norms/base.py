@@ -138,7 +138,9 @@ class Norm:
         return fn
 
     def recurrent(self, num_features: int, max_steps: int, site: Site = "sum") -> Step:
-        """Return a module called as `module(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps.
+        """Return a Step, called as `step(x, t)` on x: (N, C) at time step t, 0 <= t < max_steps.
+
+        `TimeStep(module)` is one: the same module, called as `module(x)`, at every time step.
 
         N may shrink from step to step: sequences that have ended are left out. Longer sequences than max_steps may
         come in evaluation.

@@ -117,7 +117,16 @@ MISTAKES = {
         ["deep/../deep/nets.py:net"],
         "go to the folder of deep/../deep/nets.py, and give nets:FUNCTION",
     ),
-    "a function that fails": (["some_nets:fails"], "some_nets:fails: failed (KeyError: 'x'); --debug shows where"),
+    "a function that fails": (
+        ["some_nets:fails"],
+        "some_nets:fails: failed (KeyError: 'x', some_nets.py:31); --debug shows",
+    ),
+    "weights": (
+        ["text.safetensors", "some_nets:batch"],
+        "'text.safetensors': is not MODULE:FUNCTION, as in my_nets:resnet; give a function that reads it",
+    ),
+    "weights as data": (["some_nets:net", "text.safetensors"], "give a function that reads it"),
+    "a folder": (["deep", "some_nets:batch"], "of a folder of a run, normexp.load_model(FOLDER) returns the network"),
     "out is there": (["some_nets:both", "--fix", "recalibrate", "--out", "text.safetensors"], "is there already"),
     "out is a folder": (["some_nets:both", "--fix", "recalibrate", "--out", "deep"], "--out deep: is a folder"),
     "momentum": (["some_nets:both", "--momentum", "1"], "must be in [0, 1)"),

@@ -123,16 +123,16 @@ def test_each_change_is_said_with_both_versions(frozen: Path, path: tuple[Any, .
 
 
 def test_two_printed_numbers_of_one_arm_and_place_are_two(tmp_path: Path) -> None:
-    """check_columns permits both: one is of the metric, the other of its ratio to another arm."""
-    at_the_end = {"metric": "test/loss", "at": "last"}
+    """check_columns permits both: one is of the metric, a fraction, the other of its ratio to another arm."""
+    at_the_end = {"metric": "test/accuracy", "at": "last"}
     ratio = {**at_the_end, "relative_to": "none"}
-    both = [{"arm": "batch", "place": "row 1", **look, "value": ".5"} for look in (at_the_end, ratio)]
-    data = {**DATA, "table": {"columns": ["test/loss", ratio]}, "published": both}
+    both = [{"arm": "batch", "place": "row 1", **look, "value": v} for look, v in ((at_the_end, ".5"), (ratio, "1.2"))]
+    data = {**DATA, "table": {"columns": ["test/accuracy", ratio]}, "published": both}
     freeze(parse("x", "cpu", data), tmp_path)
     first_run(parse("x", "cpu", data), tmp_path)
     other = {**data, "published": [{**both[0], "value": ".9"}, both[1]]}
     (change,) = changes_since_frozen(parse("x", "cpu", other), tmp_path)
-    assert "published 'batch, test/loss, last' was changed after the first trial: .5 before, .9 now" in str(change)
+    assert "published 'batch, test/accuracy, last' was changed after the first trial: .5 before, .9 now" in str(change)
 
 
 def test_what_a_scale_lays_over_an_arm_is_a_change_at_this_scale_alone(frozen: Path) -> None:

@@ -303,6 +303,11 @@ IN_VAIN = {
         PROBED + FIGURE.replace("KIND", "multiples, statistic: unit_mean_ab"),
         "figures[0] 'a': statistic 'unit_mean_ab' does not exist; allowed: ",
     ),
+    "a layer of another statistic": (
+        PROBED.replace("moments", "several, probe.of: [moments, weight_norm]")
+        + FIGURE.replace("KIND", "multiples, statistic: unit_norm, layers: [output]"),
+        "figures[0] 'a': layer 'output' does not exist; allowed: all, output.weight; did you mean output.weight?",
+    ),
     "a layer of percentiles": (
         PROBED.replace("moments", "percentiles").replace("linear", "mlp")
         + FIGURE.replace("KIND", "percentiles, layer: nonlinearty 1"),

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.config import compose
+from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.training.build import build_model, build_norm
 
@@ -105,3 +106,15 @@ def test_what_a_scheme_draws_is_by_seed_and_place():
     assert all(map(torch.equal, first, again))
     assert not any(map(torch.equal, first, other))
     assert not torch.equal(*first)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unseen(Norm):
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return nn.LayerNorm(num_features)
+
+
+def test_a_module_that_a_recurrent_network_would_leave_out_is_refused():
+    """Torch's kernel takes the place of steps that do nothing, and of what is none it was not seen that it does."""
+    with pytest.raises(UserError, match=r"Unseen\.recurrent returned a LayerNorm, not a Step; return TimeStep"):
+        built("rnn", "test_own_hooks.Unseen")

@@ -32,6 +32,10 @@ def probes(arm: str, seed: int) -> Rows:
         for layer in ("hidden.0", "hidden.1")
         for step in range(0, 101, 10)
         for name, value in (("p15", -1.0), ("p50", 0.0), ("p85", 1.0))
+    ] + [
+        {"step": step, "probe": "moments", "layer": layer, "statistic": "std", "value": 1.0}
+        for layer in ("hidden.0", "hidden.0.0")
+        for step in range(0, 101, 10)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from normexp.errors import UserError, unknown
@@ -42,12 +43,17 @@ def check_probed(experiment: Experiment, document: Document, measured: Measured)
 def _check_figure(where: str, figure: Figure, there: Sequence[str]) -> None:
     _check(where, "metric", _metrics(figure), there)
     parts = [name.removeprefix(PROBE).rpartition("/") for name in there]
-    layers, statistics = (list(dict.fromkeys(part[i] for part in parts)) for i in (0, 2))
     if isinstance(figure, Multiples):
-        _check(where, "layer", figure.layers, [ALL, *layers])
-        _check(where, "statistic", figure.statistic, statistics)
+        _check(where, "statistic", figure.statistic, list(dict.fromkeys(statistic for *_, statistic in parts)))
+        _check(where, "layer", figure.layers, [ALL, *_layers(parts, figure.statistic)])
     elif isinstance(figure, Percentiles):
-        _check(where, "layer", [figure.layer], layers)
+        percentiles = [statistic for *_, statistic in parts if re.fullmatch(r"p\d[\d.e+-]*", statistic)]
+        _check(where, "layer", [figure.layer], _layers(parts, percentiles))
+
+
+def _layers(parts: Iterable[tuple[str, str, str]], statistics: Sequence[str]) -> list[str]:
+    """Return the layers of which one of these statistics is measured."""
+    return list(dict.fromkeys(layer for layer, _, statistic in parts if statistic in statistics))
 
 
 def _check(where: str, kind: str, named: Iterable[str], there: Sequence[str]) -> None:

@@ -56,6 +56,8 @@ def making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
         if not isinstance(module, nn.Module):
             kind = type(module).__name__
             raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
+        if hook.__name__ == "recurrent":
+            _must_be_step(type(self).__name__, module)
         sets_weights = hook.__name__.startswith("parametrize")  # of a layer, which stays the network's
         made = _modules_of(getattr(module, "parametrizations", None)) if sets_weights else _modules_of(module)
         for each in made - before:
@@ -75,6 +77,16 @@ def is_of_scheme(module: nn.Module) -> bool:
 def normalizing_hook(module: nn.Module) -> str | None:
     """Return which hook of the user's own has made a module that keeps shape and type; None of any other."""
     return getattr(module, MADE_BY, None)
+
+
+def _must_be_step(scheme: str, module: nn.Module) -> None:
+    """Raise ValueError for another module in a recurrent network, which would leave it out unnoticed."""
+    from normexp.norms.base import Step
+
+    if not isinstance(module, Step):
+        kind = type(module).__name__
+        meant = f"return TimeStep({kind}(...)), or derive {kind} from Step (both of normexp.norms.base)"
+        raise ValueError(f"{scheme}.recurrent returned a {kind}, not a Step; {meant}")
 
 
 def _drawn() -> AbstractContextManager[None]:

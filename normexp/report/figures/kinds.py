@@ -187,12 +187,15 @@ def _digits(value: float) -> str:
 
 
 def multiples(context: FigureContext[Multiples]) -> Chart:
-    spec, layers = context.spec, _layers(context)
+    spec, there = context.spec, dict.fromkeys(_probed(context))
+    if not there:
+        raise context.error("no probe measured anything in its runs; run them with a probe")
     for statistic in spec.statistic:
-        check_known(context.where, "statistic", statistic, list(dict.fromkeys(name for _, name in _probed(context))))
+        check_known(context.where, "statistic", statistic, list(dict.fromkeys(name for _, name in there)))
+    layers = _layers(context, [layer for layer, name in there if name in spec.statistic])
     parts, panels = [], {}
     for statistic in spec.statistic:
-        for layer in layers:
+        for layer in (each for each in layers if (each, statistic) in there):
             data = context.evaluations(f"{PROBE}{layer}/{statistic}").assign(layer=context.label(layer))
             across = data["layer"] if spec.panels == "layer" else data["line"]
             parts.append(data.assign(panel=statistic + " " + across))
@@ -219,10 +222,9 @@ def _probed(context: FigureContext[Any]) -> Iterator[tuple[str, str]]:
             yield layer, statistic
 
 
-def _layers(context: FigureContext[Multiples]) -> Sequence[str]:
-    known = list(dict.fromkeys(layer for layer, _ in _probed(context)))
-    if not known:
-        raise context.error("no probe measured anything in its runs; run them with a probe")
+def _layers(context: FigureContext[Multiples], known: Sequence[str]) -> Sequence[str]:
+    """Return the layers to show. Raises UserError for one that is none of those with a statistic of the figure."""
+    known = list(dict.fromkeys(known))
     for layer in context.spec.layers:
         if layer != ALL:
             check_known(context.where, "layer", layer, [ALL, *known])

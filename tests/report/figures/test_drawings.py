@@ -130,6 +130,16 @@ def test_multiples_have_a_panel_per_layer_or_per_arm(two: Made) -> None:
     assert figure.axes[1].lines[0].get_ydata()[-1] == 101  # 100 + the mean of the seeds 0, 1, 2
 
 
+def test_percentiles_are_those_of_their_probe_alone(two: Made) -> None:
+    chart = two.chart(kind="percentiles", layer="hidden.0", **HERE)
+    assert set(chart.data["level"]) == {"15th percentile", "median", "85th percentile"}
+
+
+def test_a_layer_has_panels_of_its_own_statistics_alone(two: Made) -> None:
+    chart = two.chart(kind="multiples", statistic=["p85", "std"], layers=["hidden.1", "hidden.0.0"], **HERE)
+    assert list(chart.panels) == ["p85 hidden.1", "std hidden.0.0"]
+
+
 def test_unfinished_runs_are_left_out_and_none_at_all_is_one_line(fabricate: Fabric) -> None:
     experiment = made(fabricate)
     experiment.statuses = {("Plain", seed): "running" for seed in range(3)}

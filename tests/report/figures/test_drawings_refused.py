@@ -19,7 +19,7 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "place": ({"kind": "bars", "metric": "test/loss", "where": {"batch_size": 9}}, "value of batch_size '9'.*8, 16"),
     "relative": ({"kind": "bars", "metric": "test/loss", "relative_to": "Pln"}, "arm 'Pln' .*mean Plain"),
     "layer": ({"kind": "multiples", "statistic": "p85", "layers": ["hiden.0"]}, "'hiden.0' .*did you mean hidden.0"),
-    "statistic": ({"kind": "multiples", "statistic": "p58"}, "statistic 'p58' .*p15, p50, p85; did you mean p85"),
+    "statistic": ({"kind": "multiples", "statistic": "p58"}, "statistic 'p58' .*p15, p50, p85, std; did you mean p85"),
     "table": ({"kind": "lines", "table": "surfac", "x": "w", "y": "b"}, "'surfac' .*did you mean surface"),
     "column": ({"kind": "lines", "table": "surface", "x": "w", "y": "los"}, "surface.csv 'los' .*did you mean loss"),
     "number": ({"kind": "lines", "table": "boxes", "x": "x0", "y": "label"}, "line 2: label is 'here', not a number"),

@@ -34,7 +34,7 @@ def _words(statistic: str) -> str:
 
 def _levels(context: FigureContext[Percentiles], run: RunDirectory, layer: str) -> pd.DataFrame:
     """Return step, statistic, level and value of one layer. Raises UserError where the run recorded none."""
-    rows = [row for row in run.rows(PROBES) if row["layer"] == layer]
+    rows = [row for row in run.rows(PROBES) if (row["probe"], row["layer"]) == ("percentiles", layer)]
     if not rows:
         raise context.error(f"{run.path / PROBES} has nothing on {layer!r}; was it run with probe=percentiles?")
     found = pd.DataFrame(rows).astype({"step": int, "value": float})

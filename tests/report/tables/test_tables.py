@@ -1,9 +1,9 @@
 """The table's numbers and words, and its four formats."""
 
 import csv
+import math
 import re
 import shutil
-import math
 import statistics
 import subprocess
 from html.parser import HTMLParser

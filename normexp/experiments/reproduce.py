@@ -1,4 +1,4 @@
-"""`normexp reproduce`: choose the hyperparameters, train what is missing, render; the same command continues it."""
+"""`normexp reproduce`: choose the hyperparameters, train what is missing; the same command continues it."""
 
 from __future__ import annotations
 

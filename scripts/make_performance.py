@@ -21,8 +21,10 @@ BLOCK = re.compile(r"(<!-- bench:(\S+) -->\n).*?(<!-- /bench -->)", re.DOTALL)
 MAPS, VECTORS = "(128, 96, 32, 32)", "(128, 512)"
 COMPILED = ", compiled"
 PRECISIONS = ("fp32", "bf16")
-PLACES = [f"{place}, {precision}" for place in ("maps", "vectors") for precision in PRECISIONS]
+NO_NORMS = ("copy", "convolution")
+MEASURED = ("seconds", "moved", "operators", "flops")
 Times = dict[str, list[float]]
+Record = dict[str, Any]
 LIMIT = 2.5  # times batch norm
 
 
@@ -41,10 +43,9 @@ def ratios() -> str:
 
     Beside each the same compiled (`compile=norms`) and what its operators move; what no record has is left out.
     """
-    there = {title: found for title, found in zip(PLACES, formats(), strict=True) if found[0]}
-    titles, columns = list(there), list(there.values())
-    names = dict.fromkeys(norm for seconds, _ in columns for norm in seconds if norm not in ("copy", "convolution"))
-    heads = [head for title in titles for head in (title, "compiled", "passes")]
+    there = {title: found for title, found in measured().items() if found.get("seconds")}
+    names = dict.fromkeys(norm for found in there.values() for norm in found["seconds"])
+    heads = [head for title in there for head in (title, "compiled", "passes")]
     lines = [
         f"Forward and backward on maps {MAPS} in channels_last and on vectors {VECTORS}, relative to batch norm: "
         "medians of paired ratios; passes that its operators make over the tensor, or over parts of it in the cache.",
@@ -52,26 +53,26 @@ def ratios() -> str:
         f"| norm | {' | '.join(heads)} |",
         f"| --- |{' ---: |' * len(heads)}",
     ]
-    slow = {title: list[str]() for title in titles}
-    for norm in (name for name in names if not name.endswith(COMPILED)):
+    slow = {title: list[str]() for title in there}
+    for norm in (name for name in names if name not in NO_NORMS and not name.endswith(COMPILED)):
         cells: list[str] = []
-        for title, (seconds, moved) in zip(titles, columns, strict=True):
-            plain, compiled = (_ratio(seconds, form) for form in (norm, norm + COMPILED))
-            cells += [decimals(plain, 2), decimals(compiled, 2), decimals(moved.get(norm), 0)]
+        for title, found in there.items():
+            plain, compiled = (_ratio(found["seconds"], form) for form in (norm, norm + COMPILED))
+            cells += [decimals(plain, 2), decimals(compiled, 2), decimals(found.get("moved", {}).get(norm), 0)]
             if min((each for each in (plain, compiled) if each is not None), default=0.0) > LIMIT:
                 slow[title].append(f"`{norm}`")
         lines.append(f"| {norm} | {' | '.join(cells)} |")
-    found = "; ".join(f"{title}: {', '.join(each) or 'none'}" for title, each in slow.items())
-    return "\n".join([*lines, "", f"Above {LIMIT:g} times batch norm, compiled or not: {found}.", *reasons(slow)])
+    above = "; ".join(f"{title}: {', '.join(each) or 'none'}" for title, each in slow.items())
+    lines += ["", f"Above {LIMIT:g} times batch norm, compiled or not: {above}."]
+    return "\n".join([*lines, *reasons(slow, there)])
 
 
-def reasons(slow: dict[str, list[str]]) -> Iterator[str]:
+def reasons(slow: dict[str, list[str]], there: dict[str, Record]) -> Iterator[str]:
     """Yield a table of what the slow schemes' ordinary operators do beside batch norm's, where records count it."""
-    counts = dict(zip(PLACES, counted(), strict=True))
     rows = [
         f"| {norm} | {title} | {of['moved'][norm]:.0f} | {of['operators'][norm]} | {of['flops'][norm]:.0f} |"
         for title, norms in slow.items()
-        if "flops" in (of := counts[title])
+        if "flops" in (of := there[title])
         for norm in ("batch", *(name.strip("`") for name in norms))
     ]
     if rows:
@@ -79,23 +80,16 @@ def reasons(slow: dict[str, list[str]]) -> Iterator[str]:
         yield from rows
 
 
-def counted() -> Iterator[dict[str, dict[str, float]]]:
-    """Yield what was counted of every scheme's operators, in the order of `formats`."""
+def measured() -> dict[str, Record]:
+    """Return the seconds of every scheme and what was counted of its operators: of maps, then of vectors."""
+    found: dict[str, Record] = {}
     for precision in PRECISIONS:
-        yield _data(f"layers-128x96x32x32-{precision}")
+        maps = _data(f"layers-128x96x32x32-{precision}")
+        found[f"maps, {precision}"] = maps | {"seconds": maps["seconds"]["channels_last"]}
     vectors = _data("layers-128x512")
     for precision in PRECISIONS:
-        yield {what: vectors[what][precision] for what in ("moved", "operators", "flops") if what in vectors}
-
-
-def formats() -> Iterator[tuple[Times, dict[str, float]]]:
-    """Yield the seconds of every scheme and its passes: of maps, then of vectors, in float32 and in bfloat16."""
-    for precision in PRECISIONS:
-        data = _data(f"layers-128x96x32x32-{precision}")
-        yield data["seconds"]["channels_last"], data.get("moved", {})
-    vectors = _data("layers-128x512")
-    for precision in PRECISIONS:
-        yield tuple(vectors.get(what, {}).get(precision, {}) for what in ("seconds", "moved"))
+        found[f"vectors, {precision}"] = {what: vectors.get(what, {}).get(precision) for what in MEASURED}
+    return {place: {what: each for what, each in record.items() if each} for place, record in found.items()}
 
 
 def _data(name: str) -> Any:

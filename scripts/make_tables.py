@@ -14,7 +14,7 @@ def main(folder: str, out: str) -> None:
     results = normexp.load(folder)
     Path(out).mkdir(parents=True, exist_ok=True)
     for format in ("md", "csv", "tex", "html"):
-        (Path(out) / f"table.{format}").write_text(results.table(format))
+        (Path(out) / f"table.{format}").write_text(results.table(format), encoding="utf-8")
     values = results.curves.groupby(["run", "arm", "seed", "metric"], sort=False)["value"]
     best = values.agg(["min", "max"]).unstack("metric")
     best.to_csv(Path(out) / "best.csv")

@@ -11,7 +11,6 @@ from normexp.records import printable
 
 logger = logging.getLogger("normexp")
 
-
 MOST = 10_000  # characters of one line
 
 

@@ -14,22 +14,10 @@ from normexp.errors import UserError, did_you_mean, nearest
 
 
 def check(arguments: argparse.Namespace) -> int:
-    given = list(arguments.overrides)
-    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
-        hint = path_hint("norm", other[0]) or did_you_mean(_meant(other))
-        raise UserError(
-            f"check: {shortened(other[0])!r} is no part of a scheme; "
-            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{hint}"
-        )
-    if not any(word.startswith("norm") for word in given):
-        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
+    _check_one_scheme(arguments.overrides)
     from normexp.config import compose
-    from normexp.config.one_value import check_one
-    from normexp.config.overrides import parse_overrides
 
-    for override in parse_overrides([word for word in given if word.startswith("norm=")]):
-        check_one(override, "check one scheme at a time")
-    config = compose(given)
+    config = compose(list(arguments.overrides))
     from normexp.norms.checks.commands import check_command
     from normexp.training.build import build_norm
 
@@ -41,6 +29,23 @@ def check(arguments: argparse.Namespace) -> int:
     text, holds = check_command(norm, repr(norm), **flags)
     print(text)
     return 0 if holds else 1
+
+
+def _check_one_scheme(given: Sequence[str]) -> None:
+    """Raise UserError for words that are not those of one scheme."""
+    if other := [word for word in given if not word.startswith(("norm=", "norm.", "plugins="))]:
+        hint = path_hint("norm", other[0]) or did_you_mean(_meant(other))
+        raise UserError(
+            f"check: {shortened(other[0])!r} is no part of a scheme; "
+            f"give norm=OPTION, norm.KEY=VALUE, plugins=[MODULE]{hint}"
+        )
+    if not any(word.startswith("norm") for word in given):
+        raise UserError("check: no scheme given; give norm=OPTION (normexp list norms shows all)")
+    from normexp.config.one_value import check_one
+    from normexp.config.overrides import parse_overrides
+
+    for override in parse_overrides([word for word in given if word.startswith("norm=")]):
+        check_one(override, "check one scheme at a time")
 
 
 def _meant(words: Sequence[str]) -> str | None:

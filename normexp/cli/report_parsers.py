@@ -14,7 +14,7 @@ FILES = (".md", ".csv", ".tex", ".html", ".json", ".pdf", ".png", ".svg")
 def folder(out: str) -> str:
     """Refuse `--out t.tex`, where a folder of that name would be made."""
     path = Path(out)
-    if path.suffix in FILES and not path.is_dir():
+    if path.suffix.lower() in FILES and not path.is_dir():
         meant = shlex.quote(str(path.with_suffix("")))
         raise UserError(f"--out {out}: is a folder for several files, not one; did you mean --out {meant}?")
     return out

@@ -59,8 +59,10 @@ def _train(arguments: argparse.Namespace) -> int:
     if not arguments.quiet:
         from normexp.report.commands.closing import compare, study_results
 
-        print(compare(directory) if config.choices["study"] == "none" else study_results(directory))
-        _print_sample(config, directory)
+        trained = config.choices["study"] == "none"
+        print(compare(directory) if trained else study_results(directory))
+        if trained and config.choices["dataset"] == "text" and directory.status["status"] == "done":
+            _print_sample(config, directory)
     print(directory.path)
     return 0
 
@@ -73,17 +75,15 @@ def _with_origins(config: Config, settings: Mapping[str, Item]) -> str:
 
 
 def _print_sample(config: Config, directory: RunDirectory) -> None:
-    """Print what the network of a run writes, after a training on a text that has ended well."""
-    language = config.choices["dataset"] == "text" and config.choices["study"] == "none"
-    if language and directory.status["status"] == "done":
-        from normexp.runs.sample import sample
+    """Print what the network of a run writes that was trained on a text."""
+    from normexp.runs.sample import sample
 
-        try:
-            (text,) = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])
-        except UserError as error:  # its last update was one too many, or the text has changed meanwhile
-            logger.info(f"no sample: {error}")
-        else:
-            print(f"sample ({_more(config, directory)} writes more):\n{printable_lines(text)}\n")
+    try:
+        (text,) = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])
+    except UserError as error:  # its last update was one too many, or the text has changed meanwhile
+        logger.info(f"no sample: {error}")
+    else:
+        print(f"sample ({_more(config, directory)} writes more):\n{printable_lines(text)}\n")
 
 
 def _more(config: Config, directory: RunDirectory) -> str:

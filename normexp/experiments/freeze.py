@@ -263,7 +263,7 @@ def _words(value: Any) -> str:
         return _NOTHING
     if isinstance(value, dict):
         return ", ".join(f"{key}: {each}" for key, each in value.items()) or _NOTHING
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) and value else str(value)
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`normexp reproduce`: choose the hyperparameters, train what is missing, render; the same command continues it."""
+"""`normexp reproduce`: choose the hyperparameters, train what is missing; the same command continues it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
 from shlex import quote
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from normexp.config.own import PLUGINS
 from normexp.config.text import as_argument
@@ -21,13 +21,7 @@ from normexp.experiments.halving import budget, rung_points, rungs
 from normexp.experiments.load import document_of
 from normexp.experiments.rung_words import rung_in_words
 from normexp.experiments.sampling import is_scored, score
-from normexp.experiments.selection import (
-    choice_path,
-    read_choice,
-    recorded_selection,
-    undecided_choices,
-    write_choice,
-)
+from normexp.experiments.selection import choice_path, read_choice, recorded_selection, undecided_choices, write_choice
 from normexp.experiments.trials import Choosing, choosings, combinations, points
 from normexp.records import FINISHED, write_atomically
 from normexp.records.files import MOST_TEXT, read_regular, remove_empty
@@ -37,6 +31,9 @@ from normexp.sweeps.stacks import check_stacks
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
+
+if TYPE_CHECKING:
+    from normexp.experiments.grids import Selection
 
 logger = logging.getLogger("normexp")
 
@@ -163,12 +160,15 @@ class Reproduction:
                 score(self.experiment, self.results, self.arms, rung)
         if not self.dry_run:
             write_choice(self.experiment, self.results, self.arms)
+        self._say_undecided(select)
+        return 0
+
+    def _say_undecided(self, select: Selection) -> None:
         record = recorded_selection(self.experiment, self.results)
         if names := undecided_choices(self.experiment, record) if record else []:
             ties = "" if select.sampler else ", or further ones in select.ties,"
             told = f"three seeds in select.seeds{ties} would tell"
             logger.info(f"the best two lie within noise, {told}: {'; '.join(names)}")
-        return 0
 
     def _train_stages(self) -> int:
         """Train what the first look needs, and of the next ones as long as a claim is open; return the exit status."""

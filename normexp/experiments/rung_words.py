@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from normexp.config.text import amount
 from normexp.experiments.grids import Selection
@@ -21,7 +21,7 @@ def rung_in_words(choices: Mapping[str, Choosing], rung: int) -> str:
         return f" by {select.sampler.name}, trial {rung + 1} of {select.sampler.trials}"
     if breaks_ties(select, rung):
         tied = [name for name, choosing in choices.items() if survivors(choosing, rung)]
-        return f", {_seeds(select)} for the best two, which lie within noise: {'; '.join(tied)}"
+        return f", {seeds_in_words(select.ties)} for the best two, which lie within noise: {'; '.join(tied)}"
     return _steps(select, rung) + _ties(select, len(choices))
 
 
@@ -39,8 +39,9 @@ def _ties(select: Selection, choices: int) -> str:
     if not select.ties:
         return ""
     most = amount(2 * len(select.ties) * choices, "run")
-    return f", then at most {most} with {_seeds(select)} where the best two lie within noise"
+    return f", then at most {most} with {seeds_in_words(select.ties)} where the best two lie within noise"
 
 
-def _seeds(select: Selection) -> str:
-    return f"seed{'s' * (len(select.ties) > 1)} {', '.join(map(str, select.ties))}"
+def seeds_in_words(seeds: Sequence[int]) -> str:
+    """Return `seed 0`, or `seeds 0, 1`."""
+    return f"seed{'s' * (len(seeds) > 1)} {', '.join(map(str, seeds))}"

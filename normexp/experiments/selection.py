@@ -158,12 +158,8 @@ def recorded_selection(experiment: Experiment, results: Path) -> dict[str, Any] 
 
 def undecided_choices(experiment: Experiment, record: Mapping[str, Any]) -> list[str]:
     """Return the choices with fewer than three seeds whose best two combinations lie within noise."""
-    if experiment.select is None:
-        return []
-    return [name for name, tried in record["tried"].items() if _is_undecided(last_rung(tried), experiment)]
-
-
-def _is_undecided(last: Sequence[Trial], experiment: Experiment) -> bool:
-    assert experiment.select is not None
-    few = all(len(trial["scores"]) < 3 for trial in last)
-    return few and best_two_within_noise(last, experiment, experiment.select)
+    select = experiment.select
+    assert select is not None  # there is a record of it
+    last = {name: last_rung(tried) for name, tried in record["tried"].items()}
+    few = [name for name, trials in last.items() if all(len(trial["scores"]) < 3 for trial in trials)]
+    return [name for name in few if best_two_within_noise(last[name], experiment, select)]

@@ -96,6 +96,7 @@ CHANGES = {
         0.2,
         "setting 'optim.momentum' was changed after the first trial: nothing before, 0.2 now",
     ),
+    "emptied": (("common", "model.widths"), [], "after the first trial: nothing before, [] now"),
     "arm": (
         ("arms", "batch", "norm"),
         "layer",

@@ -53,8 +53,7 @@ def _looks(frame: Frame, words: str) -> list[str]:
     """Return the commands that have something to show of these runs: a study has no curves that are drawn unasked."""
     from normexp.report.commands.best import swept
 
-    known = list(dict.fromkeys(name for record in frame.records if record.finished for name in record.metrics))
-    if not known:
+    if not (known := frame.metrics):
         return []
     asked = "" if drawn_unasked(known) else f" --metric {quote(known[0])}"
     best = [f"normexp best {words} --out best"] if swept(frame) and not {*MEASURES}.isdisjoint(known) else []

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from normexp.report.figures.chart import Chart
     from normexp.report.figures.formats import Theme
 
-IMAGES = (".png", ".svg", ".pdf")
-
 
 def plot_command(
     words: Sequence[str],
@@ -43,15 +41,12 @@ def plot_command(
 
     chosen, written = theme(style, width), check_formats(formats)
     if out is not None:
-        check_writable(_stem(Path(out), "curves").parent, "--out")
+        check_writable(Path(out), "--out")
     frame = chosen_runs(words, last)
-    runs = [record.directory.path for record in frame.records]
+    folder = Path(os.path.commonpath([record.directory.path for record in frame.records]) if out is None else out)
+    check_writable(folder, "--out")
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
-    if out is not None:
-        return draw(frame, _stem(Path(out), name), metric, chosen, written, by)
-    stem = Path(os.path.commonpath(runs)) / name
-    check_writable(stem.parent, "--out")
-    return draw(frame, stem, metric, chosen, written, by)
+    return draw(frame, folder / name, metric, chosen, written, by)
 
 
 def draw(
@@ -109,13 +104,13 @@ def best_command(
 
     check_printed(format)
     if out is not None:
-        check_writable(_stem(Path(out), "best").parent, "--out")
+        check_writable(Path(out), "--out")
     choice = combinations_tried(chosen_runs(words, last), over, metric)
     files: list[Path] = []
     if out is not None and (chart := curve(choice)) is not None:
         from normexp.report.figures.formats import USUAL, theme
 
-        files = _files(chart, _stem(Path(out), "best"), theme(), USUAL)
+        files = _files(chart, Path(out) / "best", theme(), USUAL)
     depends = dependence(choice)
     return together([best(choice, depends), *([depends] if depends else [])], format), files
 
@@ -143,7 +138,3 @@ def chosen_runs(words: Sequence[str], last: bool) -> Frame:
     frame = frame_of(paths)
     frame = replace(frame, left_out=(*frame.left_out, *lost))
     return where(frame, {key: items(value) for key, value in filters.items()}) if filters else frame
-
-
-def _stem(out: Path, name: str) -> Path:
-    return out.with_suffix("") if out.suffix.lower() in IMAGES else out / name

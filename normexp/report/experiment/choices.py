@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.evidence.curves import named_point
-from normexp.evidence.metrics import better_direction
+from normexp.evidence.metrics import better_direction, cost_sign
 from normexp.evidence.reading import value_at
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.grids import Selection
@@ -58,7 +58,7 @@ def fell_behind(experiment: Experiment, measured: Measured, record: Mapping[str,
     """
     assert experiment.select is not None  # there is a record of it
     metric = experiment.select.metric
-    direction, sign = better_direction(metric), 1.0 if experiment.select.highest else -1.0
+    direction, sign = better_direction(metric), -cost_sign(metric)
     behind = []
     for name, (arm, at) in experiment.choices(list(experiment.arms)).items():
         tried = [each for each in last_rung(record["tried"].get(name, [])) if each["values"] == record["chosen"][name]]

@@ -56,7 +56,7 @@ class Published(Column):
         return {f"published {self.of}": self._printed(row)}
 
 
-def in_percent(printed: str, unit: str = "") -> str:
+def in_percent(printed: str, unit: str) -> str:
     """Return a printed share in percent without the sign, to as many digits: `.497` and `49.7%` are `49.7`.
 
     What is no number but words stays as it is.

@@ -22,6 +22,7 @@ from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.figure import Figure
 from normexp.experiments.figure_kinds import SELECTION
 from normexp.experiments.halving import budget
+from normexp.experiments.rung_words import seeds_in_words
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import choosings, combinations
 from normexp.records import RunDirectory
@@ -96,9 +97,8 @@ def _whose(experiment: Experiment, of_one_seed: str = "") -> str:
     if (select := experiment.select) is None:
         return ""
     rung = f" after {select.halving.steps[0]:,} steps (the first rung)," if select.halving else ""
-    seeds = f"seed{'s' * (len(select.seeds) > 1)} {', '.join(map(str, select.seeds))}"
     interval = "" if len(select.seeds) > 1 else of_one_seed
-    return f"Of the hyperparameter search, on the validation split,{rung} {seeds}{interval}."
+    return f"Of the hyperparameter search, on the validation split,{rung} {seeds_in_words(select.seeds)}{interval}."
 
 
 def _others(record: Record) -> Point:

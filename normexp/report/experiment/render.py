@@ -171,11 +171,7 @@ def _notes(
     if len(chosen) > MOST_CHOICES:
         chosen = ["see selection.csv"]
     for_all = ", for all arms" if experiment.select and experiment.select.arm else ""
-    several = len({_subject(entry) for entry in experiment.published}) > 1
-    places = dict.fromkeys(
-        [entry.place + (f" ({_subject(entry)})" if several else "") for entry in experiment.published]
-        + [entry.place for entry in experiment.published_only]
-    )
+    places = _places(experiment)
     runs = [
         *_short_notes(experiment, measured)[1:],  # the scale stands in the title
         *((f"Chosen on the validation split, with other seeds: {'; '.join(chosen)}{for_all}.",) if chosen else ()),
@@ -191,6 +187,13 @@ def _notes(
         "Findings": experiment.findings,
         "Deviations": experiment.deviations,
     }
+
+
+def _places(experiment: Experiment) -> list[str]:
+    """Return where the published numbers stand; where they are about several things, each with its own."""
+    several = len({_subject(entry) for entry in experiment.published}) > 1
+    judged = [entry.place + (f" ({_subject(entry)})" if several else "") for entry in experiment.published]
+    return list(dict.fromkeys([*judged, *(entry.place for entry in experiment.published_only)]))
 
 
 def _subject(entry: Published) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from normexp.config.text import amount
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.metrics import better_direction, cost_sign
-from normexp.experiments.experiment import Experiment
+from normexp.experiments.experiment import Experiment, Point
 from normexp.report.experiment.columns import Metric, Row
 from normexp.report.experiment.table import SET_UP
 from normexp.report.frames.measured import Measured
@@ -79,13 +79,18 @@ def _best(experiment: Experiment, measured: Measured) -> Iterator[str]:
         yield "Arms with a run that has no finite value come after those without."
     yield ""
     for point in dict.fromkeys(cell.point for cell in measured.curves):
-        rows = [Row(cell) for cell in measured.curves if cell.point == point]
-        known = [row for row in rows if column.shown(row) is not None]
-        known.sort(key=partial(_rank, column, cost_sign(look.metric)))
         where = ", ".join(f"{axis}={value}" for axis, value in point)
-        named = [f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST]]
-        named += [f"{amount(len(known) - BEST, 'more arm')} behind them"] if len(known) > BEST else []
-        yield f"- {f'{where}: ' if where else ''}{'; '.join(named)}"
+        yield f"- {f'{where}: ' if where else ''}{_best_at(point, column)}"
+
+
+def _best_at(point: Point, column: Metric) -> str:
+    """Return the best arms at a point of the grid, the best first."""
+    rows = [Row(cell) for cell in column.measured.curves if cell.point == point]
+    known = [row for row in rows if column.shown(row) is not None]
+    known.sort(key=partial(_rank, column, cost_sign(column.metric)))
+    named = [f"{prose(row.cell.arm)} {column.text(row)}" for row in known[:BEST]]
+    named += [f"{amount(len(known) - BEST, 'more arm')} behind them"] if len(known) > BEST else []
+    return "; ".join(named)
 
 
 def _rank(column: Metric, sign: float, row: Row) -> tuple[int, float]:

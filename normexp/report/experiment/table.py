@@ -19,13 +19,7 @@ from normexp.experiments.experiment import Experiment
 from normexp.experiments.tables import Look, PublishedOnly
 from normexp.experiments.tables import Published as Printed
 from normexp.experiments.tables import Table as Asked
-from normexp.report.experiment.columns import (
-    At,
-    Column,
-    Difference,
-    Metric,
-    Row,
-)
+from normexp.report.experiment.columns import At, Column, Difference, Metric, Row
 from normexp.report.experiment.published_columns import NOT_RUN, Published, Verdict
 from normexp.report.experiment.ratio_column import RatioTo
 from normexp.report.experiment.run_columns import Finite, Learned

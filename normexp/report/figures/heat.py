@@ -43,21 +43,26 @@ def draw_heat(figure: Figure, ax: Axes, chart: Chart, theme: Theme) -> None:
             _cell(ax, (j, i), values[i, j], entries.get((row, column), NONE)[1], norms[j])
     ax.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
     wide = _room(columns, theme)
-    heads = [str(column) for column in columns]
+    _name_cells(ax, chart, [str(column) for column in columns], wide, theme)
+    if not chart.by_column:
+        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
+    if max(len(part) for text in ax.texts for part in text.get_text().split("\n")) > wide:
+        _fit(figure, ax)
+
+
+def _name_cells(ax: Axes, chart: Chart, heads: Sequence[str], wide: int, theme: Theme) -> None:
+    """Write the heads of the columns, upright or in lines of `wide` letters, and the names of the rows."""
     if letters_upright(chart, theme):
-        ax.set_xticks(range(len(columns)), heads, rotation=90)
+        ax.set_xticks(range(len(heads)), heads, rotation=90)
     else:
-        ax.set_xticks(range(len(columns)), ["\n".join(textwrap.wrap(head, max(wide, SHORTEST))) for head in heads])
-    ax.set_yticks(range(len(rows)), row_names(chart, theme))
+        ax.set_xticks(range(len(heads)), ["\n".join(textwrap.wrap(head, max(wide, SHORTEST))) for head in heads])
+    names = row_names(chart, theme)
+    ax.set_yticks(range(len(names)), names)
     ax.xaxis.tick_top()
     ax.xaxis.set_label_position("top")
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.spines[:].set_visible(False)
-    if not chart.by_column:
-        _color_bar(figure, [ax], norms[0], chart.labels.get("z", chart.z), goes_on(chart))
-    if max(len(part) for text in ax.texts for part in text.get_text().split("\n")) > wide:
-        _fit(figure, ax)
 
 
 def _room(columns: Sequence[object], theme: Theme) -> int:

@@ -55,6 +55,11 @@ class Frame:
         tables = [{key: [row[key] for row in record.probes] for key in kinds} for record in self.records]
         return self._long(tables, kinds)
 
+    @property
+    def metrics(self) -> list[str]:
+        """What finished runs have measured."""
+        return list(dict.fromkeys(name for record in self.records if record.finished for name in record.metrics))
+
     def keys(self, names: Sequence[str]) -> pd.DataFrame:
         """Return what the readable runs have for some keys (columns or options), as text, by the name of the run.
 

@@ -281,6 +281,3 @@ def _unreadable(records: Iterable[Record]) -> tuple[str, ...]:
     """Return one line that names the runs that cannot be used, if there are any."""
     named = [f"{record.run} ({record.unreadable})" for record in records if record.unreadable]
     return (f"Left out, {len(named)} that cannot be used: {'; '.join(named)}.",) if named else ()
-
-
-__all__ = ["Frame", "experiment_frame", "folder_frame", "frame_of", "where"]

@@ -16,7 +16,16 @@ from normexp.evidence.claims.units import POINTS, TIMES
 from normexp.evidence.claims.words import Estimated
 from normexp.evidence.metrics import is_share
 from normexp.evidence.stats import LEVEL, Interval, holm
-from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Judged, Report, flags_of, shown_verdict, tested
+from normexp.report.ledger.judged import (
+    MEANING_OF_VERDICTS,
+    VERDICTS,
+    Judged,
+    Report,
+    flags_of,
+    shown_verdict,
+    tested,
+    total,
+)
 from normexp.report.ledger.law_words import law_words
 from normexp.report.markdown import escaped, prose
 
@@ -48,7 +57,7 @@ def as_json(reports: Sequence[Report]) -> dict[str, Any]:
             for kind in KINDS
             if each.counts(kind)
         ],
-        "totals": {kind: dict(_total(reports, kind)) for kind in KINDS},
+        "totals": {kind: dict(total(reports, kind)) for kind in KINDS},
         "experiments": [vars(each) | {"claims": list(each.claims)} for each in reports],
     }
 
@@ -99,10 +108,6 @@ def _table_of(report: Report) -> str:
     return f"[{prose(report.experiment)}]({quote(report.experiment)}/{report.scale}/table.md)"
 
 
-def _total(reports: Sequence[Report], kind: str) -> Counter[str]:
-    return sum((each.counts(kind) for each in reports), Counter())
-
-
 def _count_table(reports: Sequence[Report]) -> Iterator[str]:
     yield f"| experiment | scale | {' | '.join(KINDS)} | all |"
     yield "|---|---|" + "---|" * (len(KINDS) + 1)
@@ -112,7 +117,7 @@ def _count_table(reports: Sequence[Report]) -> Iterator[str]:
             each.scale,
             [each.counts(kind) for kind in KINDS],
         )
-    yield _row("**all**", "", [_total(reports, kind) for kind in KINDS])
+    yield _row("**all**", "", [total(reports, kind) for kind in KINDS])
 
 
 def _laws(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterator[str]:
@@ -122,7 +127,7 @@ def _laws(reports: Sequence[Report], ledger: Sequence[Report]) -> Iterator[str]:
     """
     laws = {_whose(each) for each in ledger if any(claim.get("compare") == "follows" for claim in each.claims)}
     found = [each for each in reports if _whose(each) in laws]
-    theirs, every = _total(found, FULL_SCALE), _total(reports, FULL_SCALE)
+    theirs, every = total(found, FULL_SCALE), total(reports, FULL_SCALE)
     if theirs:
         yield f"Of the full-scale claims {_cell(theirs)} stand in experiments on laws of theory."
         if others := every - theirs:  # a search may find those of laws alone

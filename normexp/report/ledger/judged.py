@@ -48,6 +48,11 @@ class Report:
         return Counter(claim["verdict"] for claim in self.claims if claim["kind"] == kind)
 
 
+def total(reports: Sequence[Report], kind: str) -> Counter[str]:
+    """Return how many claims of a kind have each verdict."""
+    return sum((each.counts(kind) for each in reports), Counter())
+
+
 def read_reports(results: Path) -> list[Report]:
     """Return every claims.json under results/NAME/SCALE, by name; each tested claim with its `q`."""
     reports = [read_report(path) for path in sorted(results.glob(f"*/*/{CLAIMS}"))]

@@ -11,7 +11,7 @@ from normexp import __version__
 from normexp.evidence.claims import KINDS
 from normexp.report import html
 from normexp.report.experiment.render import Rendered
-from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Report
+from normexp.report.ledger.judged import MEANING_OF_VERDICTS, VERDICTS, Report, total
 from normexp.report.page import elements
 from normexp.report.page.section import Section, section
 
@@ -107,7 +107,7 @@ def _short(found: Section) -> str:
 
 def _ledger(reports: Sequence[Report]) -> str:
     """Return the counts by kind: what was found, and how much each kind says."""
-    totals = {kind: sum((report.counts(kind) for report in reports), Counter()) for kind in KINDS}
+    totals = {kind: total(reports, kind) for kind in KINDS}
     rows = [[kind, *(str(totals[kind][verdict]) for verdict in VERDICTS)] for kind in KINDS if totals[kind]]
     heads = ["kind of claim", *VERDICTS]
     legend = (

@@ -8,11 +8,12 @@ from itertools import count
 from pathlib import Path
 
 from normexp.evidence.curves import Curves
-from normexp.records import printable, write_atomically
+from normexp.records import printable
 from normexp.report import html
 from normexp.report.figures.drawn import drawn
 from normexp.report.figures.formats import theme
 from normexp.report.figures.runs import curves_of, legend
+from normexp.report.files import write
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.measured import runs_of
 from normexp.report.frames.reading import frame_of
@@ -30,8 +31,7 @@ def write_runs_page(folder: Path) -> Path:
     """Write FOLDER/report.html. Raises UserError where there is no run below the folder."""
     frame = frame_of([folder])
     title = f"Runs in {printable(folder)}"
-    write_atomically(folder / PAGE, document(title, _content(frame)))
-    return folder / PAGE
+    return write(folder / PAGE, document(title, _content(frame)))
 
 
 def _content(frame: Frame) -> str:
@@ -48,7 +48,7 @@ def _content(frame: Frame) -> str:
 
 def _curves(frame: Frame) -> list[str]:
     """Return the figure of the curves; nothing where no run is finished, or all are of studies."""
-    if not drawn_unasked({name for record in frame.records if record.finished for name in record.metrics}):
+    if not drawn_unasked(frame.metrics):
         return []
     return [figure(drawn("curves", curves_of(frame, None, notes(frame)), theme(), ("svg",)), (), count())]
 

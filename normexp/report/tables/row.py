@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,26 +44,29 @@ class Row:
     diverged: Sequence[int] = ()
 
     def text(self, metric: str) -> str:
-        """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs diverged.
+        """Return `97.3 ± 1.2`, or `97.30` for one seed; `97.3 ± 1.2 (2 of 3 finite)` where runs or values diverged.
 
         `(2 of 3 runs)` where some did not, and have no such metric.
         """
         if metric not in self.values:
             return EMPTY
-        values = [factor(metric) * value for value in self.values[metric]]
+        measured, values = self.values[metric], [factor(metric) * value for value in self._finite(metric)]
         if not values and self.finite:  # measured something else, and well
-            return EMPTY
-        if 0 < len(values) < self.finite:  # the others did
-            return f"{summary(values, len(values), is_share(metric))} ({len(values)} of {self.seeds} runs)"
+            return "∞" if math.inf in measured else EMPTY
+        if 0 < len(measured) < self.finite:  # the others did
+            return f"{summary(values, len(measured), is_share(metric))} ({len(measured)} of {self.seeds} runs)"
         return summary(values, self.seeds, is_share(metric))
 
     def plain(self, metrics: Sequence[str]) -> dict[str, Value]:
         numbers: dict[str, Value] = {}
         for metric in metrics:
-            values, name = self.values.get(metric, []), metric.replace("/", "_")
+            values, name = self._finite(metric), metric.replace("/", "_")
             numbers[f"{name}_mean"] = mean(values) if values else None
             numbers[f"{name}_sd"] = standard_deviation(values) if len(values) > 1 else None
         return {**self.key, "seeds": self.seeds, "finite": self.finite, **numbers}
+
+    def _finite(self, metric: str) -> list[float]:
+        return [value for value in self.values.get(metric, ()) if math.isfinite(value)]
 
 
 def summary(values: Sequence[float], runs: int, percent: bool = False) -> str:

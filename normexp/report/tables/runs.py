@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from normexp.errors import UserError
 from normexp.evidence.metrics import SCORES, better_direction
 from normexp.report.frames.chosen import every_rate_was_chosen
-from normexp.report.frames.reading import Frame, where
+from normexp.report.frames.frame import Frame
+from normexp.report.frames.reading import where
 from normexp.report.metrics import title
 from normexp.report.notes import notes
 from normexp.report.tables.against import against

@@ -207,7 +207,7 @@ def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path, monkeypatch: py
     run = fabricate()
     assert plot_command([str(run.path)])[0] == run.path / "curves.png"
     assert plot_command([str(run.path)], str(tmp_path / "new"))[1] == tmp_path / "new" / "curves.svg"
-    assert plot_command([str(run.path)], str(tmp_path / "v1.5.svg"))[0] == tmp_path / "v1.5.png"
+    assert plot_command([str(run.path)], str(tmp_path / "v1.5"))[0] == tmp_path / "v1.5" / "curves.png"
     assert plot_command([str(run.path)], metric="test/loss")[0] == run.path / "curves-test-loss.png"
 
 

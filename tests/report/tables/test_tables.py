@@ -1,6 +1,7 @@
 """The table's numbers and words, and its four formats."""
 
 import csv
+import math
 import re
 import shutil
 import statistics
@@ -51,6 +52,9 @@ def test_mean_and_sample_standard_deviation_over_all_seeds(fabricate: Fabric) ->
         ([2.0, 190.0, 200.0], "130 ± 110"),
         ([2.4, 2.5, 45.0], "median 2.5, 2.4 to 45"),
         ([5.0, 5.1, 30.0], "13 ± 14"),
+        ([1.0, math.inf], "1 (1 of 2 finite)"),  # it was ∞ ± ?, and a warning of NumPy
+        ([math.inf], "∞"),
+        ([math.nan], "-"),
     ],
 )
 def test_where_a_mean_tells_of_one_run_alone_there_is_the_median(

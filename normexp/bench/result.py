@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from normexp.records import write_atomically
 from normexp.records.files import make_folder
 from normexp.report.tables.formats import markdown
 from normexp.report.tables.table import Table
+
+
+def note_of_load() -> str:
+    return f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}."
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 _QUOTED = re.compile(f"({QUOTED})")
 _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text program makes of typed ones
 _WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
+_SETTING = re.compile(r"[A-Za-z_][\w.]*=(?!=)")  # how one begins
 _USUAL = "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
 _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
 
@@ -124,33 +125,43 @@ def _parser() -> OverridesParser:
 
 @lru_cache(maxsize=10_000)  # the runs of a sweep share most of their overrides
 def _parsed(text: str) -> Override:
-    from hydra.errors import HydraException
-
     if has_control_characters(text):
         raise UserError(f"{shortened(text)!r}: a value is one line of text, without control characters")
-    _check_ends(*text.partition("=")[::2])
-    for attempt in _attempts(text):
-        try:
-            (override,) = _parser().parse_overrides([attempt])
-        except HydraException:
-            continue
-        except ValueError:  # Python's limit for integers
-            raise UserError(f"{shortened(text)}: a number of too many digits") from None
+    key, _, value = text.partition("=")
+    _check_ends(key, value)
+    if override := next(filter(None, (_by_grammar(attempt, text) for attempt in _attempts(text))), None):
         if override.is_sweep_override():  # its values are made from numbers, not from what was typed
-            check_digits(*text.split("=", 1))
+            check_digits(key, value)
         if _has_a_sweep(override.value()):
             raise UserError(
                 f"{shortened(text)}: range(), choice(), interval() and glob() stand alone; write the values out"
             )
         return override
-    hint = _example(text)
-    if re.match(r"[A-Za-z_][\w.]*=(?!=)", text):
-        key, value = text.split("=", 1)
-        if "." not in key and key not in keys_by_word():  # that it does not exist is said where keys are known
-            return _parsed(f"{key}={quoted(value)}")
-        typed = repr(shortened(text)) if " " in text else shortened(text)
-        raise UserError(f"{typed}: cannot be read{hint or _readable(keys_by_word().get(key, key), value)}")
-    raise UserError(f"{shortened(text)!r} is not key=value{hint or _USUAL}")
+    if _SETTING.match(text) and "." not in key and key not in keys_by_word():
+        return _parsed(f"{key}={quoted(value)}")  # that it does not exist is said where keys are known
+    raise _unreadable(text)
+
+
+def _by_grammar(attempt: str, text: str) -> Override | None:
+    """Return what Hydra reads in an attempt at a text, None where that is nothing. Raises UserError, as Python may."""
+    from hydra.errors import HydraException
+
+    try:
+        (override,) = _parser().parse_overrides([attempt])
+    except HydraException:
+        return None
+    except ValueError:  # Python's limit for integers
+        raise UserError(f"{shortened(text)}: a number of too many digits") from None
+    return override
+
+
+def _unreadable(text: str) -> UserError:
+    """Build the one-line error for what the grammar cannot read: a setting with such a value, or no setting."""
+    hint, (key, _, value) = _example(text), text.partition("=")
+    if not _SETTING.match(text):
+        return UserError(f"{shortened(text)!r} is not key=value{hint or _USUAL}")
+    typed = repr(shortened(text)) if " " in text else shortened(text)
+    return UserError(f"{typed}: cannot be read{hint or _readable(keys_by_word().get(key, key), value)}")
 
 
 def _check_ends(key: str, value: str) -> None:

@@ -17,7 +17,6 @@ from normexp.errors import UserError, did_you_mean, nearest
 
 GROUPS = ("dataset", "model", "norm", "init", "optim", "schedule", "probe")  # whose part may be the user's own
 PLUGINS = "plugins"  # the key that names modules of the user's own: code that is run
-LIBRARIES = {"optim": "torch.optim"}  # group -> what may be named without a plugin
 
 Texts = Mapping[str, str]  # key -> the value as text
 
@@ -84,7 +83,8 @@ def _is_module(name: str) -> bool:
 def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
     key, meant = target_key(group), path_hint(group, target)
     is_file = bool(meant) and (target.endswith(".py") or bool(set(target) & set(":/")))
-    if not is_file and (target.startswith(f"{LIBRARIES.get(group)}.") or is_own(target, plugins)):
+    of_torch = group == "optim" and target.startswith("torch.optim.")  # which may be named without a plugin
+    if not is_file and (of_torch or is_own(target, plugins)):
         return
     if target.startswith("normexp."):
         raise UserError(

@@ -10,7 +10,7 @@ from normexp.config.identity import PUBLISHED
 from normexp.data.base import Array, Data, Dataset, Split, check_fits, empty_like
 from normexp.data.files.content import content_of
 from normexp.data.streams import numpy_generator
-from normexp.data.tables.house_tables import california, find, sindian, table_of
+from normexp.data.tables.house_tables import TABLES, california, find, sindian
 from normexp.data.tables.tabular import fill_gaps, set_test_apart
 from normexp.errors import UserError, unknown
 
@@ -69,8 +69,10 @@ class HousePrices(Dataset):
         return self.source not in _FILES or find(self.source, self.file)
 
     def content(self) -> str:
-        path = table_of(self.source).path(self.file) if self.source in _FILES else None
-        return content_of(path) if path else PUBLISHED if self.source in _FILES else ""
+        if self.source not in TABLES:
+            return ""
+        path = TABLES[self.source].path(self.file)
+        return content_of(path) if path else PUBLISHED
 
     def fetch(self) -> None:
         if not self.find():

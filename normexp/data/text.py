@@ -110,9 +110,9 @@ class Text(Dataset):
         """Return the numbers of all tokens, what they stand for, and how many bytes a token has on average."""
         if self.unit == "bytes":
             return np.frombuffer(raw, np.uint8), BYTES, 1.0
-        text = np.frombuffer(self._decoded(raw).encode("utf-32-le"), np.uint32)
-        points, tokens = np.unique(text, return_inverse=True)
-        return tokens, tuple(map(chr, points.tolist())), len(raw) / max(1, len(text))
+        text = self._decoded(raw)
+        points, tokens = np.unique(np.frombuffer(text.encode("utf-32-le"), np.uint32), return_inverse=True)
+        return tokens, tuple(map(chr, points.tolist())), len(text.encode()) / max(1, len(text))
 
     def _decoded(self, raw: bytes) -> str:
         try:

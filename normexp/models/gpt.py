@@ -10,11 +10,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from normexp.models.placements.base import Placement
-from normexp.models.placements.pre import Pre
+from normexp.models.placements.pre import PRE
 from normexp.models.transformer.trunk import Sizes, Transformer, draw
 from normexp.norms.base import Norm
-
-PRE = Pre()
 
 
 class GPT(Transformer):

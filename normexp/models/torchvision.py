@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from torch import nn
 
@@ -86,7 +87,7 @@ def _options(name: str, input_shape: Sequence[int]) -> dict[str, object]:
 
 
 def _fit_channels(network: nn.Module, channels: int) -> None:
-    first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
+    first = _first_conv(network)
     if first.in_channels != channels:
         swap(network, {first: _conv_like(first, in_channels=channels)})
     if hasattr(network, "transform_input"):
@@ -94,7 +95,7 @@ def _fit_channels(network: nn.Module, channels: int) -> None:
 
 
 def _use_small_stem(network: nn.Module) -> None:
-    first = next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
+    first = _first_conv(network)
     if first.stride == (2, 2) and first.kernel_size[0] in (3, 7):
         swap(network, {first: _conv_like(first, kernel_size=3, stride=1, padding=1)})
     for module in network.modules():
@@ -103,13 +104,10 @@ def _use_small_stem(network: nn.Module) -> None:
             return
 
 
-def _conv_like(conv: nn.Conv2d, **changes: object) -> nn.Conv2d:
-    arguments: dict[str, object] = {
-        "in_channels": conv.in_channels,
-        "out_channels": conv.out_channels,
-        "kernel_size": conv.kernel_size,
-        "stride": conv.stride,
-        "padding": conv.padding,
-        "bias": conv.bias is not None,
-    }
-    return nn.Conv2d(**{**arguments, **changes})  # type: ignore[arg-type]
+def _first_conv(network: nn.Module) -> nn.Conv2d:
+    return next(layer for layer in weight_layers(network) if isinstance(layer, nn.Conv2d))
+
+
+def _conv_like(conv: nn.Conv2d, **changes: Any) -> nn.Conv2d:
+    kept = {name: getattr(conv, name) for name in ("in_channels", "out_channels", "kernel_size", "stride", "padding")}
+    return nn.Conv2d(**{**kept, "bias": conv.bias is not None, **changes})

@@ -9,11 +9,9 @@ from torch import Tensor, nn
 
 from normexp.models.output import output_layer
 from normexp.models.placements.base import Placement
-from normexp.models.placements.pre import Pre
+from normexp.models.placements.pre import PRE
 from normexp.models.transformer.trunk import Sizes, Transformer, draw
 from normexp.norms.base import Norm, weight_layers
-
-PRE = Pre()
 
 
 class ViT(Transformer):

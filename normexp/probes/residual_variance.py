@@ -36,7 +36,7 @@ class StreamVariance(Probe):
 
     def measure(self, situation: Situation) -> list[Reading]:
         model, (x, _) = situation.model, situation.test(self.count)
-        parts = blocks(model)
+        parts = stream_blocks(model)
         seen = outputs_of(model, parts, x)
         if not seen:
             raise UserError("probe=residual_variance: no block of the network returns what has the shape of its input")
@@ -48,7 +48,7 @@ class StreamVariance(Probe):
         return readings
 
 
-def blocks(model: nn.Module) -> dict[str, nn.Module]:
+def stream_blocks(model: nn.Module) -> dict[str, nn.Module]:
     """Return {module path: entry of an nn.Sequential or nn.ModuleList that is made of several modules}."""
     lists = {path: each for path, each in model.named_modules() if isinstance(each, nn.Sequential | nn.ModuleList)}
     return {

@@ -79,11 +79,6 @@ class BatchCollision(Study):
         return {name: sum(each[name] for each in found) / len(found) for name in found[0]}
 
 
-def affine_batch(batch: Tensor, scale: Tensor, shift: Tensor) -> Tensor:
-    """Return scale * batch + shift, (N, C), for positive scales (C,): normalized over the batch both are equal."""
-    return batch * scale + shift
-
-
 def partner(z: Tensor, others: Tensor) -> Tensor:
     """Return the x, (C,), that batch normalization without eps turns into z, (C,), among the others, (N - 1, C).
 
@@ -114,10 +109,13 @@ def constructed(norm: nn.Module, features: int, seed: int, size: int) -> Found:
 
 
 def copy_of(batch: Tensor) -> Tensor:
-    """Return the batch, rescaled and shifted by other numbers in every feature: the first is 0.5 x - 2."""
+    """Return the batch (N, C), rescaled and shifted by other numbers in every feature: the first is 0.5 x - 2.
+
+    The scales are positive: normalized over the batch both are equal.
+    """
     features = batch.shape[1]
     scale, shift = (torch.linspace(low, high, features).to(batch) for low, high in ((0.5, 3), (-2, 2)))
-    return affine_batch(batch, scale, shift)
+    return batch * scale + shift
 
 
 @torch.no_grad()

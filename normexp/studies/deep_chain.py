@@ -13,11 +13,11 @@ from normexp.config import Config
 from normexp.errors import UserError
 from normexp.norms.base import set_weight
 from normexp.seeding import generator
+from normexp.studies.arithmetic.lengths import root_mean_square
 from normexp.studies.base import Number, Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
 ROUNDING = 1e-9  # relative, after a hundred float64 products
-
 LARGEST = 150  # decimal exponent of what is squared in float64, which ends at 308
 
 
@@ -61,8 +61,8 @@ class DeepChain(Study):
             {
                 "step": k,
                 "power": self.gain**k,
-                "signal": _size(signals[k]) / _size(signals[0]),
-                "gradient": _size(gradients[k]) / _size(gradients[0]),
+                "signal": root_mean_square(signals[k]) / root_mean_square(signals[0]),
+                "gradient": root_mean_square(gradients[k]) / root_mean_square(gradients[0]),
             }
             for k in range(self.depth + 1)
         ]
@@ -88,10 +88,6 @@ class DeepChain(Study):
             f"{self.gain:g}^{self.depth} = {last['power']:.4g}; measured {last['gradient']:.4g}",
             agrees=abs(last["gradient"] / last["power"] - 1) < ROUNDING,
         )
-
-
-def _size(x: Tensor) -> float:
-    return float(x.detach().square().mean().sqrt())
 
 
 def square_matrix(kind: str, width: int, source: torch.Generator) -> Tensor:

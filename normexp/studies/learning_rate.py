@@ -22,7 +22,7 @@ from normexp.training.metrics import evaluate
 
 Curve = list[tuple[int, float, float]]  # (steps, validation rmse, test rmse)
 
-EVALUATION_BATCH = 4096
+LARGE_BATCH = 4096  # of evaluations
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,7 +123,7 @@ class Trials:
 
     def _evaluated(self, examples: Examples) -> dict[str, float]:
         self.components.before_evaluation()
-        return evaluate(self.components, sequential_batches(examples, EVALUATION_BATCH))
+        return evaluate(self.components, sequential_batches(examples, LARGE_BATCH))
 
 
 def least_squares_error(data: Data) -> float:

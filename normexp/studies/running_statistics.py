@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from normexp.errors import UserError
 from normexp.seeding import stream
 from normexp.studies.arithmetic.estimates import Statistics, average, exponential, observed
+from normexp.studies.arithmetic.lengths import root_mean_square
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.training.batches import EVALUATION_BATCH, Batch, TrainingBatches, sequential_batches
 from normexp.training.components import Components
@@ -70,8 +71,8 @@ class RunningStatistics(Study):
         tested = evaluate(components, sequential_batches(components.evaluated["test"], EVALUATION_BATCH))
         ratio = found.std / whole.std
         return {
-            "mean_error": rms((found.mean - whole.mean) / whole.std),
-            "deviation_error": rms(ratio - 1),
+            "mean_error": root_mean_square((found.mean - whole.mean) / whole.std),
+            "deviation_error": root_mean_square(ratio - 1),
             "deviation_bias": float(ratio.mean() - 1),
             "test_loss": tested["loss"],
             "test_accuracy": tested["accuracy"],
@@ -131,10 +132,6 @@ def put(layers: Sequence[_BatchNorm], statistics: Statistics) -> None:
         assert layer.running_var is not None
         layer.running_mean.copy_(mean)
         layer.running_var.copy_(var)
-
-
-def rms(x: Tensor) -> float:
-    return float(x.square().mean().sqrt())
 
 
 def conventions() -> Iterator[Number]:

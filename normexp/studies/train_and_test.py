@@ -15,8 +15,8 @@ from normexp.norms.checks.capabilities import ONE_EXAMPLE, YES, capabilities
 from normexp.norms.normprop import NormProp
 from normexp.norms.weight import WeightNorm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.lengths import root_mean_square
 from normexp.studies.base import Number, Outcome, Study, StudyContext
-from normexp.studies.running_statistics import rms
 from normexp.studies.trained import score, trained
 from normexp.training.components import Components
 
@@ -47,11 +47,11 @@ class TrainAndTest(Study):
             raise UserError(f"study=train_and_test: dataset={context.config.choices['dataset']} has no classes")
         accuracy = score(components, components.evaluated["test"])
         training, evaluation, y = self._outputs(components, context.seed)
-        length = rms(evaluation)
+        length = root_mean_square(evaluation)
         metrics = {
             "test_accuracy": accuracy,
             "training_mode_accuracy": float((training.argmax(2) == y).double().mean()),
-            "mode_gap": rms(training - evaluation) / length,
+            "mode_gap": root_mean_square(training - evaluation) / length,
             "batch_noise": float(training.var(0).mean().sqrt()) / length,
         }
         return Outcome([{"step": components.steps, **metrics}], numbers=list(sentences()))

@@ -61,7 +61,7 @@ class WeightDynamics(Study):
             components.model.requires_grad_(False)
             for weight in looked_at(components).values():
                 weight.value.requires_grad_()
-        rows = list(trained(components))
+        rows = list(rows_of_training(components))
         plain = (
             context.config.choices["optim"] == "sgd" and not context.config["optim"]["momentum"] and self.only_hidden
         )
@@ -74,8 +74,7 @@ def in_float64(model: nn.Module) -> None:
     model.register_forward_pre_hook(lambda _, inputs: tuple(x.double() for x in inputs))
 
 
-def trained(components: Components) -> Iterator[Row]:
-    """Train, and yield the rows."""
+def rows_of_training(components: Components) -> Iterator[Row]:
     project = after_update(components) or (lambda: None)
     first, extremes = copied(components), Extremes()
     after = stepped = first

@@ -49,6 +49,13 @@ def test_shapes_and_vocabulary(file):
     assert data.bytes_per_token == pytest.approx(1.04)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_text(file):
+    plain = small(file)
+    file.write_bytes(b"\xef\xbb\xbf" + TEXT.encode())
+    assert small(file).fingerprint == plain.fingerprint
+    assert small(file).bytes_per_token == plain.bytes_per_token
+
+
 def test_bytes_are_those_of_the_file(file):
     data = small(file, unit="bytes")
     assert data.classes == BYTES

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,9 +11,10 @@ from pathlib import Path
 
 from normexp.bench.commands import Usage, seconds, usage
 from normexp.bench.race import race
-from normexp.bench.result import Result
+from normexp.bench.result import Result, note_of_load
 from normexp.bench.suites.steps import CNN
 from normexp.children import normexp
+from normexp.config import compose
 
 BATCHES = (8, 32, 128, 512)
 WIDTHS = (0.5, 1.0, 2.0)
@@ -39,7 +39,7 @@ def steps(what: str, works: Mapping[str, tuple[str, ...]], rounds: int) -> Resul
     """Return images per second of normexp relative to the first value."""
     speeds = {}
     for name, work in works.items():
-        size = int(next(word for word in work if word.startswith("batch_size=")).partition("=")[2])
+        size = compose(work)["batch_size"]
         speeds[name] = max(size * speed for speed in race(["normexp"], work, rounds, 1.0)[0].speeds)
     base = next(iter(speeds.values()))
     return Result(
@@ -123,7 +123,7 @@ def verbs(name: str, what: str, header: str, times: Mapping[int, Mapping[str, Us
         caption=f"CPU seconds of whole commands against {what}; `run` trains one more of their kind beside them.",
         headers=[header, *VERBS, "MB of table"],
         cells=cells,
-        notes=(f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}.",),
+        notes=(note_of_load(),),
         data={count: {verb: asdict(used) for verb, used in own.items()} for count, own in times.items()},
     )
 

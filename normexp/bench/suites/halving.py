@@ -19,12 +19,13 @@ from normexp.records import METRICS, RunDirectory, final_score
 
 RESULTS = Path("results")
 IN_THIRDS = ("which_norm_small",)  # of the epoch that a run lasts: two sizes of the batch, two numbers of steps
-DESIGNS = {  # experiment and scale, of full grids whose curves have evaluations in between; rungs at these
-    ("digits_rates_grid", "cpu"): (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
-    ("vit_norms", "cpu"): (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
-    ("ioffe2015_figure1", "cpu"): (([1000, 10000], [6]), ([1000, 3000, 10000], [6, 2])),
-    ("ioffe2015_table", "cpu"): (([500, 1500], [2]),),
-    ("which_norm_small", "cpu"): (([1, 3], [2]), ([1, 3], [3])),
+SCALE = "cpu"
+DESIGNS = {  # experiment, of full grids whose curves have evaluations in between; rungs at these
+    "digits_rates_grid": (([20, 60, 400], [5, 2]), ([20, 100, 400], [4, 2]), ([20, 80, 400], [6, 2])),
+    "vit_norms": (([19, 190], [2]), ([38, 190], [2]), ([19, 76, 190], [3, 2])),
+    "ioffe2015_figure1": (([1000, 10000], [6]), ([1000, 3000, 10000], [6, 2])),
+    "ioffe2015_table": (([500, 1500], [2]),),
+    "which_norm_small": (([1, 3], [2]), ([1, 3], [3])),
 }
 AS_TRAINED = ("which_norm", "which_norm_rates", "desk")  # a halving, the full grid of its last rung, their scale
 KEPT = (1, 2, 3)  # of the trials of its first rung
@@ -33,20 +34,12 @@ KEPT = (1, 2, 3)  # of the trials of its first rung
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
     """Replay every design on every choice of its experiment; nothing is trained."""
     cells = []
-    for (name, scale), designs in DESIGNS.items():
-        experiment = load(name, scale)
+    for name, designs in DESIGNS.items():
+        experiment = load(name, SCALE)
+        choices = experiment.choices(list(experiment.arms)).values()
         for steps, keep in designs[: 1 if quick else None]:
-            found = [
-                replayed(experiment, steps, keep, *choice)
-                for choice in experiment.choices(list(experiment.arms)).values()
-            ]
-            cells.append(
-                [
-                    name if scale == "cpu" else f"{name}, {scale}",
-                    _words(steps, keep, name in IN_THIRDS),
-                    *_counts(experiment, found, steps, keep),
-                ]
-            )
+            found = [replayed(experiment, steps, keep, *choice) for choice in choices]
+            cells.append([name, _words(steps, keep, name in IN_THIRDS), *_counts(experiment, found, steps, keep)])
     yield Result(
         name="halving",
         caption="Successive halving beside the full grid, both from recorded runs.",

@@ -16,7 +16,7 @@ from subprocess import PIPE
 from typing import Any
 
 from normexp.bench.commands import answer
-from normexp.bench.result import Result
+from normexp.bench.result import Result, note_of_load
 from normexp.bench.suites.growth import one_run
 from normexp.children import child, python
 from normexp.records import CONFIG, ENVIRONMENT, METRICS, TIMING, RunDirectory
@@ -84,8 +84,7 @@ def planning(counts: Sequence[int]) -> Result:
         "Planning a sweep, planning it again when every cell has ended, and looking at one of which every cell has "
         "ended; seconds of this machine."
     )
-    notes = (f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}.",)
-    return Result("scale-planning", caption, headers, rows, notes=notes, data=data)
+    return Result("scale-planning", caption, headers, rows, notes=(note_of_load(),), data=data)
 
 
 def _planned(count: int, like: str) -> dict[str, Any]:

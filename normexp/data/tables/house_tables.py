@@ -78,6 +78,7 @@ CALIFORNIA = HouseTable("California housing", "california", "california_housing.
 SINDIAN = HouseTable(
     "Sindian houses", "sindian", "real_estate_valuation.csv", "Y house price of unit area", unused=("No",)
 )
+TABLES = {table.source: table for table in (CALIFORNIA, SINDIAN)}
 DOWNLOAD = ("california_housing", "scikit-learn")  # name and key of the cache's entry
 
 
@@ -101,11 +102,6 @@ def sindian(file: str | None, missing: str) -> Data:
     if data is None:
         raise _no_sindian()
     return data
-
-
-def table_of(source: str) -> HouseTable:
-    """Return what is known of the file of `california` or `sindian`."""
-    return {"california": CALIFORNIA, "sindian": SINDIAN}[source]
 
 
 def find(source: str, file: str | None) -> bool:

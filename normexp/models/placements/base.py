@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -81,7 +81,9 @@ class Placement:
     def initialize(self, model: nn.Module) -> None:
         """Change the weights from how they were drawn to how they begin; draws nothing itself."""
         if self.scales_outputs:
-            scale_outputs(model, lambda depth: 1 / math.sqrt(2 * depth))
+            branches = [branch for layer in layers_of(model) for branch in layer]
+            for branch in branches:
+                scale(branch.output, 1 / math.sqrt(len(branches)))
 
     def after_update(self, model: nn.Module) -> None:
         """Called after every update of the weights."""
@@ -108,21 +110,14 @@ def scale(layer: nn.Module, factor: float, rows: slice = slice(None)) -> None:
     set_weight(layer, value)
 
 
-def scale_outputs(model: nn.Module, factor: Any) -> None:
-    """Multiply the output layers of all branches by `factor(number of layers)`."""
+def scale_values_and_outputs(model: nn.Module, factor_of: Callable[[int], float]) -> None:
+    """Multiply value, output and feed-forward layers by `factor_of(number of layers)`; queries and keys stay."""
     found = layers_of(model)
-    for branch in (branch for layer in found for branch in layer):
-        scale(branch.output, factor(len(found)))
-
-
-def scale_values_and_outputs(model: nn.Module, factor: Any) -> None:
-    """Multiply value, output and feed-forward layers by `factor(number of layers)`; queries and keys stay."""
-    found = layers_of(model)
+    factor = factor_of(len(found))
     for attention, feed_forward in found:
-        width = attention.output.in_features
-        scale(attention.qkv, factor(len(found)), slice(2 * width, None))
+        scale(attention.qkv, factor, slice(2 * attention.output.in_features, None))
         for layer in (attention.output, feed_forward.expand, feed_forward.output):
-            scale(layer, factor(len(found)))
+            scale(layer, factor)
 
 
 @torch.no_grad()

@@ -24,3 +24,6 @@ class Pre(Placement):
 
     def final(self, norm: Norm, width: int) -> nn.Module:
         return norm.sequence(width)
+
+
+PRE = Pre()  # where transformers have their scheme if nothing else is said

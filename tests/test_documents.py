@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import make_performance as performance
 import pytest
@@ -103,15 +104,15 @@ def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int
     assert performance.filled(page) == page, "run scripts/make_performance.py"
 
 
-def test_what_stays_slow_is_printed_with_what_its_operators_do(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_stays_slow_is_printed_with_what_its_operators_do() -> None:
     counts = {
         "moved": {"batch": 5.1, "slow": 27.3},
         "operators": {"batch": 3, "slow": 70},
         "flops": {"batch": 0.0, "slow": 160.6},
     }
-    monkeypatch.setattr(performance, "_data", lambda name: counts if name.endswith("-fp32") else {})
-    head, *rows = performance.reasons({"maps, fp32": ["`slow`"], "maps, bf16": ["`slow`"]})
+    before: dict[str, Any] = {}  # a record from before anything was counted
+    slow = {"maps, fp32": ["`slow`"], "maps, bf16": ["`slow`"]}
+    head, *rows = performance.reasons(slow, {"maps, fp32": counts, "maps, bf16": before})
     assert "passes" in head
     assert rows == ["| batch | maps, fp32 | 5 | 3 | 0 |", "| slow | maps, fp32 | 27 | 70 | 161 |"]
-    monkeypatch.setattr(performance, "_data", lambda name: {})  # a record from before anything was counted
-    assert not list(performance.reasons({"maps, fp32": ["`slow`"]}))
+    assert not list(performance.reasons({"maps, fp32": ["`slow`"]}, {"maps, fp32": before}))

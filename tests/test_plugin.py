@@ -415,7 +415,7 @@ def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli)
 
 
 def test_code_that_a_part_imports_is_its_code_as_well(folder, cli):
-    package = folder / "parts"
+    package = folder / "scaling"
     (package / "below").mkdir(parents=True)
     (package / "__init__.py").touch()
     (package / "below" / "__init__.py").touch()
@@ -424,9 +424,9 @@ def test_code_that_a_part_imports_is_its_code_as_well(folder, cli):
     (package / "scale.py").write_text(imports + code())
     (folder / "shift.py").write_text("OFFSET = 0.0\n")
     (folder / "colorsys.py").touch()  # hides no installed module, so that nobody imports it
-    given = ["norm=parts.scale.Scale", "plugins=[parts.scale]", *TINY]
+    given = ["norm=scaling.scale.Scale", "plugins=[scaling.scale]", *TINY]
     assert cli("run", *given)[0] == 0
     recorded = json.loads(next(folder.rglob("environment.json")).read_text())["own_code"]
-    assert {*recorded} == {"parts", "parts.below", "parts.below.constants", "parts.scale", "shift"}
+    assert {*recorded} == {"scaling", "scaling.below", "scaling.below.constants", "scaling.scale", "shift"}
     (package / "below" / "constants.py").write_text("START = 2.0\n")
-    assert "with another parts.below.constants than there is now; --force" in cli("run", *given)[2]
+    assert "with another scaling.below.constants than there is now; --force" in cli("run", *given)[2]

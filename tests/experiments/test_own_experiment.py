@@ -292,7 +292,7 @@ IN_VAIN = {
         "claims[0] 'It grows': arm 'one': metric 'probe/output/unit_mean_ab' does not exist; allowed: probe/",
     ),
     "a probe of one's own": (
-        (PROBED + CLAIM.replace("NAME", "network/weight")).replace("moments", "parts.Count"),
+        (PROBED + CLAIM.replace("NAME", "network/weight")).replace("moments", "odd_net.Count"),
         "metric 'probe/network/weight' does not exist; allowed: probe/network/weights; did you mean probe/network/w",
     ),
     "an arm without a probe": (
@@ -314,8 +314,8 @@ IN_VAIN = {
         "figures[0] 'a': layer 'nonlinearty 1' does not exist; allowed: nonlinearity 1, ",
     ),
     "a network": (
-        PROBED.replace("other: {", "other: {model.lack: 1, ").replace("linear", "parts.net"),
-        "experiment mine, arm 'other': model=parts.net norm=none dataset=digits: the network's outputs have shape",
+        PROBED.replace("other: {", "other: {model.lack: 1, ").replace("linear", "odd_net.net"),
+        "experiment mine, arm 'other': model=odd_net.net norm=none dataset=digits: the network's outputs have shape",
     ),
 }
 
@@ -324,15 +324,15 @@ IN_VAIN = {
 def test_what_no_run_could_give_is_refused_before_anything_is_frozen(cli, tmp_path, monkeypatch, case):
     text, said = IN_VAIN[case]
     monkeypatch.setattr("sys.path", [*sys.path])
-    (tmp_path / "parts.py").write_text(PARTS)
+    (tmp_path / "odd_net.py").write_text(PARTS)
     (tmp_path / "first.yaml").write_text(PROBED)
     (tmp_path / "mine.yaml").write_text(text)
     for words in (["mine.yaml"], ["mine.yaml", "--dry-run"], ["first.yaml", "mine.yaml"]):
-        status, stdout, stderr = cli("reproduce", *words, "jobs=1", "plugins=[parts]")
+        status, stdout, stderr = cli("reproduce", *words, "jobs=1", "plugins=[odd_net]")
         assert (status, stdout, stderr.count("\n")) == (2, "", 1), stderr
         assert said in stderr
         assert not (tmp_path / "results").exists()
-    sys.modules.pop("parts", None)
+    sys.modules.pop("odd_net", None)
 
 
 def test_what_a_probe_measures_is_asked_of_the_arms_that_are_run(cli, tmp_path):

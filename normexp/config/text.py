@@ -101,6 +101,11 @@ def shortened(text: str) -> str:
     return line if len(line) <= LONGEST else f"{line[:LONGEST]}... ({len(line):,} characters)"
 
 
+def excerpt(text: str) -> str:
+    """Return a text in quotes, with controls as Python writes them; cut as `shortened` does where it is long."""
+    return repr(text if len(text) <= LONGEST else shortened(text))
+
+
 def has_control_characters(text: str) -> bool:
     """Tell whether a text has line breaks, terminal controls or bytes that are no text."""
     return _CONTROL.search(text) is not None

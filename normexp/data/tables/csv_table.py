@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from normexp.config.allowed import LARGEST_FLOAT
-from normexp.config.text import amount, composed, shortened
+from normexp.config.text import amount, composed, excerpt
 from normexp.data.base import Array
 from normexp.data.files.members import GZIP, existing_file
 from normexp.data.files.progress import logger
@@ -183,7 +183,7 @@ class Table:
         )
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
-            f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {shortened(cell)!r} is {what}{more}; "
+            f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {excerpt(cell)} is {what}{more}; "
             f"correct it, or {way_out}"
         )
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from normexp.config.text import amount, shortened
+from normexp.config.text import amount, excerpt, shortened
 from normexp.data.base import Array, Data, Split, choose, empty_like, move
 from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import numpy_generator
@@ -116,7 +116,7 @@ def _words(table: Table, column: Array, what: str, way_out: Callable[[], str]) -
     words = np.unique(column[column != ""] if holds_words(column) else column[~np.isnan(column)])
     if len(words) > MOST_WORDS:
         first = words[0] if holds_words(column) else _names(words)[0]
-        several = f"{len(words)} different values ({shortened(first)!r}, ...)"
+        several = f"{len(words)} different values ({excerpt(first)}, ...)"
         raise UserError(f"{table.path}: {what} has {several}, at most {MOST_WORDS}; {way_out()}")
     return words
 
@@ -126,7 +126,7 @@ def _real_target(table: Table, target: str) -> tuple[Array, tuple[str, ...], Arr
     column = table.column(target, "set dataset.task=classification, which takes all as words")
     if holds_words(column):
         way_out = "write plain numbers, or set" if _has_quantities(column) else "set"
-        what = f"{table.path}: dataset.target={target} holds words ({shortened(column[column != ''][0])!r}, ...)"
+        what = f"{table.path}: dataset.target={target} holds words ({excerpt(column[column != ''][0])}, ...)"
         raise UserError(f"{what}; {way_out} dataset.task=classification")
     return column[:, None].astype(np.float64 if loses_digits(column) else np.float32), (), np.isnan(column)
 

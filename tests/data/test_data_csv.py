@@ -11,7 +11,7 @@ from one_line import one_line_error
 from normexp.data.base import Data
 from normexp.data.csv_file import CsvFile
 from normexp.data.inputs import ZCA, Binarize, Center, Identity, MinMax, Standardize
-from normexp.data.tables import csv_table
+from normexp.data.tables import csv_table, table
 from normexp.errors import UserError
 from normexp.records.forms import MOST_CHARACTERS
 
@@ -385,8 +385,8 @@ def test_csv_a_target_that_is_refused_comes_with_a_way_out(csv, cells, task, sai
 
 def test_csv_a_column_of_classes_is_read_once(csv, monkeypatch) -> None:
     read: list[str] = []
-    once = csv_table.ungrouped
-    monkeypatch.setattr(csv_table, "ungrouped", lambda cells, sign: read.append(cells[0]) or once(cells, sign))
+    once = table.ungrouped
+    monkeypatch.setattr(table, "ungrouped", lambda cells, sign: read.append(cells[0]) or once(cells, sign))
     csv(ROWS, target="town", task="classification").load(0)
     assert read.count("X") == 1
 

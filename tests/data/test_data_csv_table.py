@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from one_line import one_line_error
 
-from normexp.data.tables import csv_table, numerals
-from normexp.data.tables.csv_table import FEW_ROWS, read_table, table_path
+from normexp.data.tables import numerals
+from normexp.data.tables.csv_table import read_table, table_path
 from normexp.data.tables.numerals import number_in, plain_numbers
+from normexp.data.tables.table import FEW_ROWS
 from normexp.errors import UserError
 
 
@@ -264,7 +265,7 @@ def test_table_looks_at_each_different_cell_once(table, monkeypatch: pytest.Monk
     """Else a table of 300,000 rows takes half a minute to read."""
     looked: list[str] = []
     monkeypatch.setattr(numerals, "number_in", lambda *given: looked.append(given[0]) or number_in(*given))
-    monkeypatch.setattr(csv_table, "number_in", numerals.number_in)
+    monkeypatch.setattr("normexp.data.tables.table.number_in", numerals.number_in)
     read = table("size,town\n" + "".join(f"{row / 7},{'XY'[row % 2]}\n" for row in range(500)))
     for name in read.columns:
         read.column(name), read.remark(name)

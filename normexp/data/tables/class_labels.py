@@ -6,8 +6,8 @@ import re
 from decimal import Decimal
 
 from normexp.data.base import Array
-from normexp.data.tables.csv_table import Table, words_as_array
 from normexp.data.tables.numerals import number_in
+from normexp.data.tables.table import Table, words_as_array
 
 MANY_DIGITS = re.compile(r"[+-]?\d{16,}")  # float64 keeps every whole number of 15 digits
 

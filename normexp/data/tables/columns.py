@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from normexp.config.text import LONGEST, as_item, override_text
-from normexp.data.tables.csv_table import Table, holds_words
+from normexp.data.tables.table import Table, holds_words
 from normexp.errors import UserError, nearest, unknown
 
 MOST_WORDS = 100  # a column with more words is a name or a number of its row, nothing to learn from

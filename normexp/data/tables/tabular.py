@@ -15,7 +15,7 @@ from normexp.data.remarks import MOST_NAMED
 from normexp.data.streams import numpy_generator
 from normexp.data.tables.class_labels import class_labels, mixed, spelled
 from normexp.data.tables.columns import MOST_WORDS, check_columns, leaving_out
-from normexp.data.tables.csv_table import Table, holds_words
+from normexp.data.tables.table import Table, holds_words
 from normexp.errors import UserError, unknown
 
 WAYS = ("drop", "mean", "error")

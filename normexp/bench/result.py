@@ -15,6 +15,7 @@ from normexp.report.tables.table import Table
 
 
 def note_of_load() -> str:
+    """Say how busy the machine was, which a table of seconds needs beside it."""
     return f"Load of the machine in the fifteen minutes before: {os.getloadavg()[2]:.0f}."
 
 

@@ -111,12 +111,12 @@ def _meant(name: str) -> str:
     from normexp.config.hints import torchvision_names
 
     module, dot, function = name.rpartition(".")
-    if os.path.exists(path := name.partition(":")[0]) and not (path.endswith(".py") and os.path.isfile(path)):
-        return READ_IT
-    if os.path.isfile(path):
+    if os.path.isfile(path := name.partition(":")[0]) and path.endswith(".py"):
         here = os.path.dirname(path) in ("", ".")
         named = f"{Path(path).stem}:FUNCTION"
         return f"; did you mean {named}?" if here else f"; go to the folder of {shortened(path)}, and give {named}"
+    if os.path.exists(path):
+        return READ_IT
     if name in torchvision_names():
         return f"; did you mean torchvision.models:{name}?"
     return (

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import site
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from modulefinder import ModuleFinder
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,11 @@ def changed_code(config: Config, directory: RunDirectory) -> list[str]:
     return [module for module, sha256 in now.items() if recorded.get(module, sha256) != sha256]
 
 
+def with_another(changed: Iterable[str]) -> str:
+    """Say that these modules are not those of a record."""
+    return f"with another {' and '.join(sorted(set(changed)))} than"
+
+
 def _file(module: str) -> Path | None:
     """Return the file of a module, which is not imported for that; None where it has none, as in a notebook."""
     spec = _spec(module)
@@ -58,6 +62,8 @@ def _imported(module: str, file: Path, changed_at: int) -> Mapping[str, Path]:
 
     Nothing is run for that. What is installed is known by its version, so that it is not followed.
     """
+    from modulefinder import ModuleFinder
+
     folder = file.parents[module.count(".") + (file.stem == "__init__")]
     if any(folder.is_relative_to(place) for place in (*site.getsitepackages(), site.getusersitepackages())):
         return {}

@@ -19,7 +19,7 @@ from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
 from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, Damaged, RunDirectory
 from normexp.records.locks import made_and_locked
-from normexp.runs.own_code import changed_code
+from normexp.runs.own_code import changed_code, with_another
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
 from normexp.runs.progress import NullProgress, Progress, format_duration
 
@@ -77,11 +77,8 @@ def _leave(config: Config, directory: RunDirectory, status: Mapping[str, Any]) -
     check_complete(directory)
     check_data(directory, config)
     logs = f", so logger={','.join(config['logger'])} gets no curves" if config["logger"] else ""
-    code = (
-        f", with another {' and '.join(changed)} than there is now"
-        if (changed := changed_code(config, directory))
-        else ""
-    )
+    changed = changed_code(config, directory)
+    code = f", {with_another(changed)} there is now" if changed else ""
     logger.info(f"{status['status']} already (step {status.get('step', 0)}){code}{logs}; --force trains it again")
 
 

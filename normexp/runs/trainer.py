@@ -24,7 +24,7 @@ from normexp.runs.doubts import doubts
 from normexp.runs.environment import environment
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
-from normexp.runs.own_code import changed_code
+from normexp.runs.own_code import changed_code, with_another
 from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
@@ -161,7 +161,7 @@ class Trainer:
         environment = self._environment() | kept
         before = environment_before(self.recorder.directory) if self.resumes else {}
         if self.resumes and (changed := changed_code(self.config, self.recorder.directory)):
-            logger.warning(f"continued with another {' and '.join(changed)} than it began with; --force begins again")
+            logger.warning(f"continued {with_another(changed)} it began with; --force begins again")
         if self.resumes and (earlier := earlier_machines(before, environment, self.position.step)):
             environment["continued"] = earlier
         return keep_until, environment

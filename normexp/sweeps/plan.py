@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from normexp.config.recipe import Item, described, naming, recipe, with_recipe
 from normexp.config.text import amount
 from normexp.errors import Impossible, UserError
 from normexp.records import DAMAGED, FINISHED, Damaged, RunDirectory
-from normexp.runs.own_code import changed_code
+from normexp.runs.own_code import changed_code, with_another
 from normexp.runs.place import check_data, default_run_dir, with_content
 from normexp.runs.run import check_stale, check_writable, fraction_left, read_status
 from normexp.sweeps.shard import WHOLE, Shard, in_shard
@@ -128,8 +129,7 @@ class Plan:
         changed = [found for cell in self.done if (found := changed_code(cell.config, cell.directory))]
         if not changed:
             return ""
-        modules = " and ".join(sorted({module for found in changed for module in found}))
-        return f" ({len(changed)} with another {modules} than there is now; --force trains all again)"
+        return f" ({len(changed)} {with_another(chain(*changed))} there is now; --force trains all again)"
 
 
 def make_plan(overrides: Sequence[str], force: bool = False, shard: Shard = WHOLE) -> Plan:

@@ -173,6 +173,7 @@ BY_HAND: Mapping[str, str] = {
     "vit_norms/deviations": "1,257 5 9",
     "which_norm": "704 0.2 0.05 0.05 0.0125 176 704",
     "which_norm_rates": "176 704 0.8",
+    "which_norm_whole_rates/deviations": "3.2 704",
     "which_norm_small/deviations": "0 4 11 5 22",
     "wu2018_batch_size/deviations": "64 7 7 128 98",
     "xiong2020_warmup/deviations": "17 33 24",

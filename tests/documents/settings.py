@@ -115,7 +115,7 @@ BY_HAND: Mapping[str, str] = {
         "10,000 3,000"
     ),
     "docs/transformers.md": "1,115,394 8 256 2,000 12 768 1,024 50,257 124,439,808 1 2 2 1 4 1 4 0 0 0 0 2,000 64 8 8",
-    "docs/which_norm.md": "20 704",
+    "docs/which_norm.md": "20",
     "arpit2016_batch_size_1/deviations": "8 8 12 18 50,000",
     "arpit2016_data_normalization/deviations": "16 50,000",
     "arpit2016_table/deviations": "60 2015 8 8 16 50,000",

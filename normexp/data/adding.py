@@ -29,7 +29,7 @@ class Adding(Dataset):
         mask: add the mask (see `variable_length`) as a last feature; where lengths differ, it is always there.
 
     Source: Hochreiter & Schmidhuber 1997, "Long short-term memory", section 5.4, with numbers and sum as in
-    Le, Jaitly & Hinton 2015, arXiv:1504.00941, section 4.1 (they were drawn from [-1, 1] and scaled at first).
+    Le, Jaitly & Hinton 2015, arXiv:1504.00941 (they were drawn from [-1, 1] and scaled at first).
     """
 
     length: int = 100

@@ -31,7 +31,7 @@ class Copying(Dataset):
         mask: add the mask (see `variable_length`) as a last feature; where delays differ, it is always there.
 
     Source: Hochreiter & Schmidhuber 1997; 10 items of 8 symbols as in Arjovsky, Shah & Bengio 2016,
-    arXiv:1511.06464, section 5.1. Differs: there the network recalls all symbols, one per step after the cue. Here
+    arXiv:1511.06464. Differs: there the network recalls all symbols, one per step after the cue. Here
     it recalls the one that the cue names, so that a classifier with one answer per sequence can do it; as the cue
     comes last, all of them must still be remembered.
     """

@@ -184,7 +184,7 @@ class PerImage:
     The deviation is at least 1/sqrt(n) of a pixel's 255, for images of one colour, as in TensorFlow's
     `per_image_standardization`.
 
-    Source: Zhang et al. 2017, arXiv:1611.03530, appendix A ("per-image whitening").
+    Source: Zhang et al. 2017, arXiv:1611.03530 ("per-image whitening").
     """
 
     def fit(self, x: Array) -> Transform:
@@ -200,7 +200,7 @@ class ZCA(Fitted):
     Args:
         eps: added to the eigenvalues, in units of the squared input (pixels in [0, 1]).
 
-    Source: Krizhevsky 2009, appendix A; covariance over n and eps inside the root as in Salimans & Kingma's code
+    Source: Krizhevsky 2009; covariance over n and eps inside the root as in Salimans & Kingma's code
     (which scales pixels by 1/128: its eps of 1e-5 is 2.5e-6 here).
     """
 

@@ -31,7 +31,7 @@ class PixelSequences(_Images):
             some come several times and others never (501 of MNIST's 784 come at all).
         row_wise: feed `side` pixels per time step instead of one.
 
-    Source: Le, Jaitly & Hinton 2015, arXiv:1504.00941, section 4.2; Cooijmans et al. 2017, arXiv:1603.09025,
+    Source: Le, Jaitly & Hinton 2015, arXiv:1504.00941; Cooijmans et al. 2017, arXiv:1603.09025,
     section 5.1, whose text says "permuted" where the code draws with replacement. Averaging is ours.
     """
 

@@ -23,7 +23,7 @@ def sensitivity(curves: Mapping[float, Curve], metric: str) -> float:
         curves: value of the hyperparameter, above 0 -> the run with it; at least three, of one seed.
         metric: whose name tells what is better; read off at the last evaluation.
 
-    Source: Wortsman et al. 2023, arXiv:2309.14322, section 2, "learning rate sensitivity".
+    Source: Wortsman et al. 2023, arXiv:2309.14322, "learning rate sensitivity".
     Differs: there the mean is over the rates tried, which weighs the ends of an even grid twice as much.
     """
     sign = cost_sign(metric)

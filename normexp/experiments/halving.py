@@ -3,7 +3,7 @@
 Every rung trains afresh, so that schedules that look at the length of a run fit it, with the same seeds for all:
 what is compared starts from the same weights and sees the same batches. Which combinations survive a rung follows
 from its records alone, so the same command goes on where it was stopped. Without `halving` there is one rung, the grid.
-Source: Jamieson & Talwalkar 2016, arXiv:1502.07943, Figure 3. Differs: budgets and survivors are declared, and runs of
+Source: Jamieson & Talwalkar 2016, arXiv:1502.07943. Differs: budgets and survivors are declared, and runs of
 a rung do not continue those of the one before.
 
 `ties` is one rung more: where the best two of the last one lie within noise, these train with further seeds.

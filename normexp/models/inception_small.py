@@ -33,7 +33,7 @@ class InceptionSmall(nn.Module):
         dropout: probability of setting a channel's average to zero before the output layer.
 
     Shape: (N, C, H, W) -> (N, num_outputs). The average is over all positions, 7 x 7 of them at 28 x 28 pixels.
-    Source: Zhang, Bengio, Hardt, Recht & Vinyals 2017, arXiv:1611.03530, appendix A. The layers have, together,
+    Source: Zhang, Bengio, Hardt, Recht & Vinyals 2017, arXiv:1611.03530. The layers have, together,
     the published number of weights; the drawing itself was not at hand.
     """
 

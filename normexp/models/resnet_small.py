@@ -25,8 +25,7 @@ class ResNetSmall(nn.Module):
             normalization it has 269,722 parameters (10 classes, 3 channels).
         width: multiplies every number of channels.
         skipinit: multiply every block's sum by one learned number that begins at zero, so that the network begins as
-            its shortcuts; what lets a residual network do without a scheme (De & Smith 2020, arXiv:2002.10444,
-            section 3.2).
+            its shortcuts; what lets a residual network do without a scheme (De & Smith 2020, arXiv:2002.10444).
 
     Shape: (N, C, H, W) -> (N, num_outputs), H and W at least 4.
     Source: He, Zhang, Ren & Sun 2016, arXiv:1512.03385, section 4.2, with their option A for the shortcuts.

@@ -146,7 +146,7 @@ class EvoNormB0(Norm):
     Raises:
         ValueError: if a channel has a single position: (N, C) after a Linear layer, or N x C x 1 x 1.
 
-    Source: Liu, Brock, Simonyan & Le 2020, arXiv:2004.02967, table 1 [from later implementations, not from
+    Source: Liu, Brock, Simonyan & Le 2020, arXiv:2004.02967 [from later implementations, not from
     the authors' code].
     Differs: nothing known.
     """

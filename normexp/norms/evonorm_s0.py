@@ -135,7 +135,7 @@ class EvoNormS0(Norm):
     Raises:
         ValueError: if a group holds a single value (as many groups as channels, and one position).
 
-    Source: Liu, Brock, Simonyan & Le 2020, arXiv:2004.02967, table 1 [from later implementations, not from
+    Source: Liu, Brock, Simonyan & Le 2020, arXiv:2004.02967 [from later implementations, not from
     the authors' code].
     Differs: biased variance, where those implementations vary; the rule for channels that num_groups does not
     divide.

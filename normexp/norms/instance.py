@@ -23,7 +23,7 @@ class InstanceNorm(Norm):
     Raises:
         ValueError: if a channel has a single position: (N, C) after a Linear layer, or N x C x 1 x 1.
 
-    Source: Ulyanov, Vedaldi & Lempitsky 2016, arXiv:1607.08022, the equation of section 2.
+    Source: Ulyanov, Vedaldi & Lempitsky 2016, arXiv:1607.08022.
     Differs: weight starts at 1, in the authors' code uniformly in (0, 1).
     """
 

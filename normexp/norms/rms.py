@@ -49,7 +49,7 @@ class RMSNorm(Norm):
 
     Shape: (N, C, *) -> (N, C, *).
 
-    Source: Zhang & Sennrich 2019, arXiv:1910.07467, equation 4.
+    Source: Zhang & Sennrich 2019, arXiv:1910.07467.
     Differs: eps (1e-5 as here everywhere; the authors' code has other values); no bias, which the layer has.
     """
 

@@ -55,7 +55,7 @@ class SpectralNorm(Norm):
     Raises:
         ValueError: for a transposed convolution in several groups.
 
-    Source: Miyato, Kataoka, Koyama & Yoshida 2018, arXiv:1802.05957, equation 8 and algorithm 1; eps and the
+    Source: Miyato, Kataoka, Koyama & Yoshida 2018, arXiv:1802.05957, algorithm 1; eps and the
     shape of convolutions as in the authors' code.
     Differs: u starts as normal numbers, as there, the same ones in every network, and then makes 15 steps on the
     initial weight, so that the first forward pass has a norm near 1. torch's own spectral_norm evaluates with the last

@@ -40,7 +40,7 @@ class LearningRate(Study):
         rates, factor: how many rates are trained, and by what each one is smaller than the one before.
         margin: relative.
 
-    Source: LeCun et al. 1998, "Efficient BackProp", section 4.6, for what limits the rate; the protocol is ours.
+    Source: LeCun et al. 1998, "Efficient BackProp", section 4.7, for what limits the rate; the protocol is ours.
     """
 
     trial: int = 40

@@ -3,7 +3,7 @@
 What was scored stands in FOLDER/optuna.journal and nothing else does: each trial draws from a generator that follows
 from the sampler's seed and its number, so that the same command goes on with the same trials wherever it was stopped.
 
-Source: Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", section 4, for tpe.
+Source: Bergstra et al. 2011, "Algorithms for hyper-parameter optimization", for tpe.
 """
 
 from __future__ import annotations

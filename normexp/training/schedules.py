@@ -59,7 +59,7 @@ def exponential(step: int, total: int, halvings: float = 1.0, times: float = 1.0
 def cosine(step: int, total: int, warmup: float = 0.0, final: float = 0.0) -> Setting:
     """Linear from 0 to 1 over the fraction `warmup`, then half a cosine from 1 down to `final`.
 
-    Source: Loshchilov & Hutter 2017, arXiv:1608.03983, equation 5, without restarts.
+    Source: Loshchilov & Hutter 2017, arXiv:1608.03983, without restarts.
     """
     rising = warmup * total
     if step < rising:

@@ -20,7 +20,7 @@ class LabelledImages(Dataset):
             likely; 1 makes all labels random. Which ones, and their new labels, depend on `split_seed`; validation and
             test split keep theirs.
 
-    Source: Zhang et al. 2017, arXiv:1611.03530, section 2.1 (random and partially corrupted labels).
+    Source: Zhang et al. 2017, arXiv:1611.03530 (random and partially corrupted labels).
     """
 
     center_crop: int | None = None

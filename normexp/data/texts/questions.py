@@ -81,7 +81,7 @@ def read_records(path: Path) -> dict[str, list[Record]]:
 def with_shuffled_entities(records: Sequence[Record], pool: int, rng: np.random.Generator) -> list[Record]:
     """Give every record's entities new markers, drawn without replacement from @entity0 to @entity(pool - 1).
 
-    So a marker tells nothing beyond its story. Differs from Hermann et al. 2015, section 2.2: they draw anew
+    So a marker tells nothing beyond its story. Differs from Hermann et al. 2015: they draw anew
     whenever an example is loaded, here it is done once.
     """
     shuffled = []

@@ -31,7 +31,7 @@ class RankSumTest:
 
     Every value comes with its bounds, equal where it is known. Whatever is not known counts against what is asked. The
     arms are two samples here, not pairs.
-    Source: Hollander & Wolfe, "Nonparametric Statistical Methods", sections 4.1 to 4.3.
+    Source: Hollander & Wolfe, "Nonparametric Statistical Methods".
     """
 
     first: tuple[Bounds, ...]

@@ -72,7 +72,7 @@ def spent(spending: Spending, fraction: float) -> float:
     pocock           log(1 + (e - 1) t): about the same at every look, for effects that few seeds may show
     obrien_fleming   2 (1 - Phi(z / sqrt(t))), of 0.025 on either side: next to nothing early, most of it at the end
 
-    Source: Lan & DeMets 1983, section 3, of which these are the shares at a two-sided level of 0.05.
+    Source: Lan & DeMets 1983, of which these are the shares at a two-sided level of 0.05.
     """
     if spending == "pocock":
         return math.log(1 + (math.e - 1) * fraction)

@@ -17,7 +17,7 @@ class Glorot(Init):
     Args:
         gain: multiplies the weights; 1 in the paper.
 
-    Source: Glorot & Bengio 2010, equation 16.
+    Source: Glorot & Bengio 2010.
     """
 
     gain: float = 1.0

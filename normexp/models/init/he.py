@@ -19,7 +19,7 @@ class He(Init):
         mode: `fan_in` keeps the variance of activations, `fan_out` that of gradients.
         slope: of a leaky ReLU for negative inputs; 0 is ReLU.
 
-    Source: He, Zhang, Ren & Sun 2015, arXiv:1502.01852, equations 10 and 14 with section 2.2 for slope.
+    Source: He, Zhang, Ren & Sun 2015, arXiv:1502.01852.
     """
 
     mode: Literal["fan_in", "fan_out"] = "fan_in"

@@ -25,7 +25,7 @@ class LSUV(Init):
         tolerance: 0.02 in the authors' code.
         max_iterations: 20 in the authors' code.
 
-    Source: Mishkin & Matas 2016, arXiv:1511.06422, algorithm 1; constants as in the authors' code.
+    Source: Mishkin & Matas 2016, arXiv:1511.06422; constants as in the authors' code.
     """
 
     tolerance: float = 0.02

@@ -41,7 +41,7 @@ class Placement:
     know which one that is. f is a branch, N a module of the scheme with parameters of its own at every place.
 
     Initialization: as GPT-2, output layers of branches divided by sqrt(2 L).
-    Source: none; GPT-2's initialization is that of Radford et al. 2019, section 2.3.
+    Source: none; GPT-2's initialization is that of Radford et al. 2019.
     """
 
     scales_outputs: ClassVar[bool] = True  # of branches, as GPT-2; False leaves all weights as drawn

@@ -16,7 +16,7 @@ class DeepNorm(Placement):
     """N(a x + f(x)) with a = (2 L)^(1/4).
 
     Initialization: value, output and feed-forward weights divided by (8 L)^(1/4).
-    Source: Wang et al. 2022, arXiv:2203.00555, figure 2, a decoder or an encoder alone. Differs: the weights that are
+    Source: Wang et al. 2022, arXiv:2203.00555, a decoder or an encoder alone. Differs: the weights that are
     divided are as they were drawn; there they are Glorot's.
     """
 

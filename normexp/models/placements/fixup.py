@@ -16,7 +16,7 @@ class Fixup(Placement):
     """x + a f(x + b) + c, with one learned number a, b and c a branch, a from 1, b and c from 0. Nothing is normalized.
 
     Initialization: all but the last layer of a branch divided by sqrt(number of branches), 2 L; the last one 0.
-    Source: Zhang, Dauphin & Ma 2019, arXiv:1901.09321, section 4, with two layers a branch. Differs: no scalar biases
+    Source: Zhang, Dauphin & Ma 2019, arXiv:1901.09321, with two layers a branch. Differs: no scalar biases
     inside a branch, whose linear layers have biases of their own; the network's output layer, the embedding, begins as
     drawn, there at 0.
     """

@@ -55,7 +55,7 @@ class NGPT(Placement):
         rate: a at the start.
 
     Initialization: weights as drawn, then of unit length.
-    Source: Loshchilov et al. 2024, arXiv:2410.01131, section 2.6; NVIDIA/ngpt. Differs: the number of queries and keys
+    Source: Loshchilov et al. 2024, arXiv:2410.01131; NVIDIA/ngpt. Differs: the number of queries and keys
     is applied before rotary positions, there behind them; tied output layers and learned positions, which the paper has
     not, are possible.
     """

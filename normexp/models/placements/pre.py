@@ -16,7 +16,7 @@ class Pre(Placement):
     """x + f(N(x)), and one N at the end.
 
     Initialization: as GPT-2, output layers of branches divided by sqrt(2 L).
-    Source: Xiong et al. 2020, arXiv:2002.04745, figure 1b; Radford et al. 2019 (GPT-2), section 2.3.
+    Source: Xiong et al. 2020, arXiv:2002.04745; Radford et al. 2019 (GPT-2).
     """
 
     def residual(self, branch: nn.Module, norm: Norm, site: Site) -> nn.Module:

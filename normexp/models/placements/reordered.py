@@ -17,7 +17,7 @@ class Reordered(Placement):
     """x + N(f(x)), N on queries and keys, and one N at the end.
 
     Initialization: weights as drawn; their scale in front of N matters little.
-    Source: OLMo 2, arXiv:2501.00656, section 3. Differs: N on queries and keys is over the
+    Source: OLMo 2, arXiv:2501.00656. Differs: N on queries and keys is over the
     features of a head, as `model.qk_norm` is; OLMo 2's is over those of all heads.
     """
 

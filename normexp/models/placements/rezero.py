@@ -16,7 +16,7 @@ class ReZero(Placement):
     """x + a f(x), with one a a layer, for attention and feed-forward, that is learned from 0. Nothing is normalized.
 
     Initialization: weights as drawn; a = 0, so that the network begins as the identity.
-    Source: Bachlechner et al. 2020, arXiv:2003.04887, equation 2 and section 5; majumderb/rezero.
+    Source: Bachlechner et al. 2020, arXiv:2003.04887; majumderb/rezero.
     """
 
     scales_outputs = False

@@ -18,7 +18,7 @@ class Sub(Pre):
 
     g is what the branch computes between its first and its last layer: the heads, or the nonlinearity.
     Initialization: value, output and feed-forward weights multiplied by sqrt(ln 2 L).
-    Source: Wang et al. 2022, arXiv:2210.06423 (Magneto, a decoder), equations 2 to 4; constants as in
+    Source: Wang et al. 2022, arXiv:2210.06423 (Magneto, a decoder); constants as in
     microsoft/torchscale.
     """
 

@@ -16,7 +16,7 @@ class Rotary(nn.Module):
         context: number of positions.
 
     Shape: (*, T, D) -> (*, T, D), T at most `context`.
-    Source: Su et al. 2021, arXiv:2104.09864, equation 34. Differs: pairs half a head apart, as in most code since;
+    Source: Su et al. 2021, arXiv:2104.09864. Differs: pairs half a head apart, as in most code since;
     the paper takes neighbours, which is the same up to the order of the features.
     """
 

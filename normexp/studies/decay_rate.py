@@ -14,6 +14,7 @@ from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.probes.scale_free import check_scale_free
 from normexp.seeding import generator
+from normexp.studies.arithmetic.doubling import is_doubling
 from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.studies.normalized_mlp import CLASSES, FEATURES, normalized_mlp
@@ -75,7 +76,7 @@ class DecayRate(Study):
         rows, rounding = [], 0.0
         for step, (one, other, third) in enumerate(zip(decayed, plain, disturbed, strict=True)):
             rounding = max(rounding, abs(third[0] / one[0] - 1), ULP)
-            if step & (step - 1) == 0:
+            if is_doubling(step):
                 rows.append(self._row(step, one, other, rounding))
         return Outcome(rows)
 

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.doubling import is_doubling
 from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Outcome, Row, Study, StudyContext
 from normexp.training.build import build_norm
@@ -61,7 +62,7 @@ class DeepLinear(Study):
         optimizer = torch.optim.SGD(net.parameters(), self.lr)
         rows = []
         for step in range(self.updates + 1):
-            if step & (step - 1) == 0 or step == self.updates:
+            if is_doubling(step) or step == self.updates:
                 rows.append(self._row(net, x, y, step))
             descend(optimizer, square_error(net(x), y))
         return Outcome(rows)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from normexp.errors import UserError
 from normexp.norms.base import Norm
 from normexp.seeding import generator
+from normexp.studies.arithmetic.doubling import is_doubling
 from normexp.studies.base import Outcome, Study, StudyContext
 from normexp.training.build import build_norm
 
@@ -59,7 +60,7 @@ class ResidualVariance(Study):
         if self.gain and not self.control and type(norm) is not Norm:
             self._check(norm, context.config.choices["norm"])
         squares = list(self._squares(norm, context.seed))
-        shown = [k for k in range(1, self.blocks + 1) if k & (k - 1) == 0 or k == self.blocks]
+        shown = [k for k in range(1, self.blocks + 1) if is_doubling(k) or k == self.blocks]
         return Outcome([self._row(k, squares[k] / squares[0]) for k in shown])
 
     def _row(self, k: int, square: float) -> dict[str, float]:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from normexp.probes.layers import Weight, free_weights
 from normexp.probes.update_angle import cosine
+from normexp.studies.arithmetic.doubling import is_doubling
 from normexp.studies.arithmetic.lengths import length_together
 from normexp.studies.base import Number, Outcome, Row, Study, StudyContext
 from normexp.training.components import Components
@@ -89,7 +90,7 @@ def rows_of_training(components: Components) -> Iterator[Row]:
         before, after = after, copied(components)
         extremes.update(deviations(before, stepped, after))
         last = done == components.steps or not all(bool(weight.isfinite().all()) for weight in after.values())
-        if last or done & (done - 1) == 0:
+        if last or is_doubling(done):
             sizes = lengths(first, before, stepped, after, components.lr(done - 1))
             gradient = {"loss": float(loss), "gradient_norm": gradient_norm(components)}
             yield {"step": done, **gradient, **sizes, **extremes.values}

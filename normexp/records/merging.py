@@ -17,6 +17,7 @@ from normexp.errors import UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
 from normexp.records.counting import Choice, Runs, better, whole
+from normexp.records.exchange import exchange
 from normexp.records.files import Damaged, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs, resolved
 from normexp.records.locks import made_and_locked, release
@@ -204,8 +205,9 @@ def _put(half: Path, run: RunDirectory, destination: Path, ignored: set[str]) ->
         with RunDirectory(destination).lock():
             if not _is_better(run, RunDirectory(destination), ignored):
                 return False
-            destination.rename(free_name(destination))
-            half.rename(destination)
+            aside = free_name(destination)
+            half.rename(aside)  # killed here, nothing is lost: what is there still counts
+            exchange(aside, destination, between=free_name(destination))
     return True
 
 

@@ -4,6 +4,7 @@ import errno
 import json
 import os
 import shutil
+import sys
 from collections import Counter
 from contextlib import ExitStack
 from functools import partial
@@ -15,7 +16,7 @@ from one_line import one_line_error
 
 from normexp.cli.verbs import main
 from normexp.errors import Busy, UserError
-from normexp.records import CHECKPOINT, RunDirectory, find_runs, merging
+from normexp.records import CHECKPOINT, RunDirectory, exchange, find_runs, merging
 from normexp.records import files as files_read
 from normexp.records.locks import locked
 from normexp.records.merging import merge
@@ -224,6 +225,32 @@ def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
         merge(one, machines[1], None, ())
         assert statuses(one) == ALL
         assert not list(one.rglob(".merge-*"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no system call that exchanges two names")
+def test_whoever_looks_finds_the_run_at_every_moment(machines, monkeypatch):
+    """Between two renames it was nowhere."""
+    one, two = machines
+    rename, seen = Path.rename, []
+
+    def then_looked(path, target):
+        renamed = rename(path, target)
+        seen.append(statuses(one).get("open"))
+        return renamed
+
+    monkeypatch.setattr(Path, "rename", then_looked)
+    merge(one, two, None, ())
+    assert set(seen) == {"interrupted", "done"}
+    assert statuses(one) == ALL
+
+
+def test_where_folders_cannot_be_exchanged_in_one_step_the_end_is_the_same(machines, monkeypatch):
+    one, two = machines
+    monkeypatch.setattr(exchange, "_in_one_step", lambda *folders: False)
+    merge(one, two, None, ())
+    assert statuses(one) == ALL
+    assert RunDirectory(one / "runs" / "open.damaged-1").status["status"] == "interrupted"
+    assert len(list((one / "runs").glob("open*"))) == 2
 
 
 @pytest.mark.parametrize("weights", [True, False])

@@ -16,7 +16,7 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import yaml
 
-from normexp.cli.verbs import VERBS
+from normexp.cli.command_line import VERBS
 from normexp.config import compose
 
 TOP = Path(__file__).resolve().parent.parent

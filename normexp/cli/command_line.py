@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from functools import cache
+from importlib import import_module
+from typing import NamedTuple
 
 from normexp import __version__
 from normexp.cli.diagnose_parser import add_diagnose
@@ -30,32 +33,8 @@ def parsers() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"normexp {__version__}")
     verbs = parser.add_subparsers(metavar="COMMAND", parser_class=Parser)
-    for add in (
-        _add_run,
-        add_sweep,
-        add_reproduce,
-        add_report,
-        add_claims,
-        add_laws,
-        add_status,
-        add_plot,
-        add_table,
-        add_best,
-        add_diff,
-        _add_list,
-        add_check,
-        add_bench,
-        add_archive,
-        add_merge,
-        add_verify,
-        add_sample,
-        add_new,
-        add_freeze,
-        add_worker,
-        add_diagnose,
-        _add_completion,
-    ):
-        add(verbs)
+    for verb in VERBS.values():
+        verb.add(verbs)
     return parser, dict(verbs.choices)
 
 
@@ -100,3 +79,42 @@ def _add_completion(verbs: Verbs[Parser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument("shell", metavar="bash|zsh|fish")
+
+
+class Verb(NamedTuple):
+    """A command: what adds its parser, and the MODULE.FUNCTION that does what it says."""
+
+    add: Callable[[Verbs[Parser]], None]
+    function: str
+
+    def call(self, arguments: argparse.Namespace) -> int:
+        """Return the exit status. The module is imported here, so that nobody waits for those of other verbs."""
+        module, _, name = self.function.partition(".")
+        return int(getattr(import_module(f"normexp.cli.{module}"), name)(arguments))
+
+
+VERBS = {
+    "run": Verb(_add_run, "run_verb.run"),
+    "sweep": Verb(add_sweep, "sweep_verbs.sweep"),
+    "reproduce": Verb(add_reproduce, "experiment_verbs.reproduce"),
+    "report": Verb(add_report, "report_verbs.report"),
+    "claims": Verb(add_claims, "experiment_verbs.claims"),
+    "laws": Verb(add_laws, "experiment_verbs.laws"),
+    "status": Verb(add_status, "sweep_verbs.status"),
+    "plot": Verb(add_plot, "report_verbs.plot"),
+    "table": Verb(add_table, "report_verbs.table"),
+    "best": Verb(add_best, "report_verbs.best"),
+    "diff": Verb(add_diff, "record_verbs.diff"),
+    "list": Verb(_add_list, "list_verb.show"),
+    "check": Verb(add_check, "measure_verbs.check"),
+    "bench": Verb(add_bench, "measure_verbs.bench"),
+    "archive": Verb(add_archive, "record_verbs.archive"),
+    "merge": Verb(add_merge, "record_verbs.merge"),
+    "verify": Verb(add_verify, "record_verbs.verify"),
+    "sample": Verb(add_sample, "record_verbs.sample"),
+    "new": Verb(add_new, "experiment_verbs.new"),
+    "freeze": Verb(add_freeze, "experiment_verbs.freeze"),
+    "worker": Verb(add_worker, "sweep_verbs.worker"),
+    "diagnose": Verb(add_diagnose, "diagnose_verb.diagnose"),
+    "completion": Verb(_add_completion, "completion_verb.completion"),
+}

@@ -9,11 +9,10 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Callable, Sequence
-from importlib import import_module
+from collections.abc import Sequence
 from itertools import pairwise, takewhile
 
-from normexp.cli.command_line import flags, parsers
+from normexp.cli.command_line import VERBS, flags, parsers
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parser import Parser
@@ -135,7 +134,7 @@ def _dispatch(arguments: list[str]) -> int:
         check_current_folder()
     parsed = _parsed(verb, commands[verb], as_typed_here(rest) if verb in ("run", "sweep") else rest)
     try:
-        return VERBS[verb](parsed)
+        return VERBS[verb].call(parsed)
     except SystemExit as ended:  # with status 0 it would count as done
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
 
@@ -221,39 +220,3 @@ def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Se
     if wrong is None:
         return UserError(f"{verb}: {shortened(left[0])!r} is one argument too many")
     return unknown_option(verb, wrong, words, allowed)
-
-
-def _in(module: str, name: str) -> Callable[[argparse.Namespace], int]:
-    """Return a verb that is imported when it is called, so that nobody waits for the others."""
-
-    def call(arguments: argparse.Namespace) -> int:
-        return int(getattr(import_module(f"normexp.cli.{module}"), name)(arguments))
-
-    return call
-
-
-VERBS: dict[str, Callable[[argparse.Namespace], int]] = {
-    "run": _in("run_verb", "run"),
-    "sweep": _in("sweep_verbs", "sweep"),
-    "reproduce": _in("experiment_verbs", "reproduce"),
-    "report": _in("report_verbs", "report"),
-    "claims": _in("experiment_verbs", "claims"),
-    "laws": _in("experiment_verbs", "laws"),
-    "status": _in("sweep_verbs", "status"),
-    "plot": _in("report_verbs", "plot"),
-    "table": _in("report_verbs", "table"),
-    "best": _in("report_verbs", "best"),
-    "diff": _in("record_verbs", "diff"),
-    "list": _in("list_verb", "show"),
-    "check": _in("measure_verbs", "check"),
-    "bench": _in("measure_verbs", "bench"),
-    "archive": _in("record_verbs", "archive"),
-    "merge": _in("record_verbs", "merge"),
-    "verify": _in("record_verbs", "verify"),
-    "sample": _in("record_verbs", "sample"),
-    "new": _in("experiment_verbs", "new"),
-    "freeze": _in("experiment_verbs", "freeze"),
-    "worker": _in("sweep_verbs", "worker"),
-    "diagnose": _in("diagnose_verb", "diagnose"),
-    "completion": _in("completion_verb", "completion"),
-}

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from normexp.cli import list_verb
 from normexp.cli import verbs as module
 from normexp.cli.command_line import LISTS
 from normexp.config import options
@@ -185,7 +186,7 @@ def test_cli_errors_become_an_exit_status_and_one_line(cli, monkeypatch, error, 
     def fail(arguments: object) -> int:
         raise error
 
-    monkeypatch.setitem(module.VERBS, "list", fail)
+    monkeypatch.setattr(list_verb, "show", fail)
     assert cli("list") == (status, "", line)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from normexp.cli.candidates import FORMATS, PICTURES, STYLES, TABLES, candidates
+from normexp.cli.command_line import VERBS
 from normexp.cli.completion_verb import SHELLS
-from normexp.cli.verbs import VERBS
 from normexp.config import groups, options
 
 TOP = Path(__file__).resolve().parents[2]

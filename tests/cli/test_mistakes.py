@@ -10,7 +10,8 @@ from stat import S_ISDIR
 import newcomer
 import pytest
 
-from normexp.cli.verbs import VERBS, main
+from normexp.cli.command_line import VERBS
+from normexp.cli.verbs import main
 from normexp.config import groups
 
 CATALOGUE = Path(__file__).parent / "mistakes.md"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import own
 from normexp.config.allowed import parse
 from normexp.config.config import Config, flat
-from normexp.config.hints import code_hint, option_hint
+from normexp.config.hints import code_hint, no_option, option_hint
 from normexp.config.one_value import single_value
 from normexp.config.options import (
     groups,
@@ -120,8 +120,7 @@ def _option(group: str, name: Any, plugins: Sequence[str] = ()) -> str:
     if isinstance(name, list) and len(name) > 1:
         raise UserError(f"{group}={typed}: several are {group}={typed[1:-1]}, without brackets, in a sweep")
     code = code_hint(group, typed, plugins) if group in own.GROUPS else ""
-    hint = code or option_hint(group, typed)
-    raise UserError(f"{group}={shortened(typed)} does not exist; allowed: {', '.join(allowed)}{hint}")
+    raise no_option(group, typed, allowed, code or option_hint(group, typed))
 
 
 def _listed_plugins(keys: Mapping[str, Given]) -> list[str]:

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from normexp.config.options import option, options
-from normexp.errors import did_you_mean, nearest, nearest_path
+from normexp.config.text import shortened
+from normexp.errors import UserError, did_you_mean, nearest, nearest_path
 
 _BUILDER = re.compile(r"^@register_model\(.*?\)\n(?:@.*\n)*def (\w+)\(", re.MULTILINE)
 _CODE = re.compile(r"([\w./]+?)(?:\.py)?[:/](\w+)$")  # my_nets:Net, as diagnose takes it; my_nets/wide.py:Net
@@ -53,6 +54,11 @@ OTHERS = {  # what other programs call our options of other groups, and values
     "kaiming": "he", "xavier": "glorot", "normalize": "standardize", "zscore": "standardize", "whiten": "zca",
     "gpu": "cuda", "fp16": "bf16", "float16": "bf16", "half": "bf16", "16": "bf16", "float32": "fp32", "32": "fp32",
 }  # fmt: skip
+
+
+def no_option(key: str, name: str, allowed: Iterable[str], hint: str) -> UserError:
+    """Build the one-line error for a name that is no option of a key, as it is typed: KEY=NAME."""
+    return UserError(f"{key}={shortened(name)} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
 def word_hint(word: str, allowed: Iterable[str]) -> str:

@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from normexp.config.hints import word_hint
+from normexp.config.hints import no_option, word_hint
 from normexp.config.options import option, options, without_descriptions
-from normexp.config.text import shortened, shown
-from normexp.errors import UserError
+from normexp.config.text import shown
 
 TARGET = "_target_"
 
@@ -62,8 +61,7 @@ def _name(part: str, name: Any, plugins: Sequence[str]) -> str:
     allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]
     if (typed := shown(name)) in allowed:
         return typed
-    hint = word_hint(typed, allowed)
-    raise UserError(f"norm.{part}={shortened(typed)} does not exist; allowed: {', '.join(allowed)}{hint}")
+    raise no_option(f"norm.{part}", typed, allowed, word_hint(typed, allowed))
 
 
 def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -> dict[str, Any]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from normexp.config.hints import no_option
 from normexp.config.options import option, options
-from normexp.config.text import shortened
-from normexp.errors import Impossible, UserError, did_you_mean, nearest
+from normexp.errors import Impossible, did_you_mean, nearest
 
 USUAL = "pre"
 WITHOUT_SCHEME = {
@@ -94,8 +94,7 @@ def _qk_norm_fits(name: str | None, causal: bool, choices: Mapping[str, str]) ->
     if name is None:
         return
     if name not in options("norm"):
-        hint = did_you_mean(nearest(str(name), options("norm")))
-        raise UserError(f"model.qk_norm={shortened(name)} does not exist; allowed: {', '.join(options('norm'))}{hint}")
+        raise no_option("model.qk_norm", name, options("norm"), did_you_mean(nearest(name, options("norm"))))
     scheme = option("norm", name)
     _scheme_fits("model.qk_norm", name, scheme, causal, choices["model"])
     if name != "none" and not _is_for_activations(scheme):

@@ -43,10 +43,16 @@ def plot_command(
     if out is not None:
         check_writable(Path(out), "--out")
     frame = chosen_runs(words, last)
-    folder = Path(os.path.commonpath([record.directory.path for record in frame.records]) if out is None else out)
-    check_writable(folder, "--out")
+    folder = _around(frame) if out is None else Path(out)
     name = f"curves-{metric.replace('/', '-')}" if metric else "curves"
     return draw(frame, folder / name, metric, chosen, written, by)
+
+
+def _around(frame: Frame) -> Path:
+    """Return the folder that all runs are in. Raises UserError where it cannot be written."""
+    folder = Path(os.path.commonpath([record.directory.path for record in frame.records]))
+    check_writable(folder, "--out")
+    return folder
 
 
 def draw(

@@ -5,16 +5,16 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import count, takewhile
 from pathlib import Path
 
 from normexp.errors import UserError, nearest_path
 from normexp.records.archive import Archive, Foreign, Signatures, open_archive, signatures
-from normexp.records.names import ARCHIVE, ASIDE, STATUS, archive_name, is_archive
+from normexp.records.names import ARCHIVE, ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
 from normexp.records.run import RunDirectory
-from normexp.records.sources import Broken, Folder, Packed, archives_above
+from normexp.records.sources import Broken, Folder, Packed, archives_above, archives_in
 from normexp.records.waiting import Waiting
 
 LINK = "links are not followed; give the folder that it leads to, or move that here"
@@ -104,7 +104,7 @@ class Look:
 
     def now(self, path: Path) -> Signatures:
         """Return the archives as they are now, and those that have come to these folders, or above the path."""
-        came = (archive for folder in self.folders for archive in _archives_in(folder))
+        came = (archive for folder in self.folders for archive in _seen_in(folder))
         return signatures([*self.signed, *came, *(archive for archive, _ in archives_above(path))])
 
 
@@ -186,10 +186,10 @@ def runs_below(folder: Path, look: Look | None = None) -> Iterator[RunDirectory]
                     left.append(path)
 
 
-def _archives_in(folder: Path) -> Iterator[Path]:
-    """Yield the parts of a folder's archive, none where it cannot be looked into."""
-    parts = (folder / archive_name(part) for part in count(1))
-    return takewhile(lambda part: os.path.lexists(part) and not os.path.isdir(part), parts)
+def _seen_in(folder: Path) -> Iterator[Path]:
+    """Yield the parts of a folder's archive; none where it cannot be looked into, of which there is a line already."""
+    with suppress(UserError):
+        yield from archives_in(folder)
 
 
 def _entries(folder: Path, unseen: list[str]) -> list[os.DirEntry[str]]:

@@ -193,12 +193,15 @@ def archives_above(path: Path) -> Iterator[tuple[Path, str]]:
         if path.suffix == ".zip" and path.is_file():
             yield path, "/".join(parts)
             return
-        for archive in _archives_in(path):
+        for archive in archives_in(path):
             yield archive, "/".join(parts)
 
 
-def _archives_in(folder: Path) -> Iterator[Path]:
-    """Yield the parts of a folder's archive, which are numbered without a gap."""
+def archives_in(folder: Path) -> Iterator[Path]:
+    """Yield the parts of a folder's archive, which are numbered without a gap.
+
+    Raises UserError where it cannot be known just now whether there is one.
+    """
     for part in count(1):
         path = folder / archive_name(part)
         if not is_there(path) or os.path.isdir(path):

@@ -68,6 +68,19 @@ def set_weight(layer: nn.Module, value: Tensor) -> None:
         layer.weight.copy_(value)  # type: ignore[operator]
 
 
+def one_by_one(*hooks: Callable[[], None] | None) -> Callable[[], None] | None:
+    """Return what calls some hooks in their order, without those that are None; None where there is no other."""
+    given = [hook for hook in hooks if hook is not None]
+    if len(given) < 2:
+        return given[0] if given else None
+
+    def call() -> None:
+        for hook in given:
+            hook()
+
+    return call
+
+
 def at_least_float32(x: Tensor) -> Tensor:
     """Return x in float32 if its type is narrower: statistics of half-precision inputs need the room."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x

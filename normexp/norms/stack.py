@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor, nn
 
-from normexp.norms.base import Norm, Site, Step
+from normexp.norms.base import Norm, Site, Step, one_by_one
 from normexp.norms.networks.effect import parametrizes, replaces_nonlinearity
 
 
@@ -100,15 +100,7 @@ class Stack(Norm):
         return sum(present[1:], start=present[0]) if present else None
 
     def step_hook(self, model: nn.Module) -> Callable[[], None] | None:
-        first, second = (part.step_hook(model) for part in (self.weights, self.activations))
-        if first is None or second is None:
-            return first or second
-
-        def both() -> None:
-            first()
-            second()
-
-        return both
+        return one_by_one(self.weights.step_hook(model), self.activations.step_hook(model))
 
 
 def in_order(*modules: nn.Module) -> nn.Module:

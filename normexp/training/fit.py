@@ -16,6 +16,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
 from normexp.models.transformer.trunk import Transformer
+from normexp.norms.base import one_by_one
 from normexp.seeding import seed_all, stream
 from normexp.training.batches import Batch
 from normexp.training.bfloat16 import bfloat16_in_float32
@@ -117,15 +118,7 @@ def after_update(components: Components) -> Callable[[], None] | None:
         raise wrong_return(components.norm, "step_hook", after, "a function without arguments or None")
     if after is not None:
         check_hook(name_of(components.norm), after)
-    hooks = [hook for hook in (after, own) if hook is not None]
-    if len(hooks) < 2:
-        return hooks[0] if hooks else None
-
-    def both() -> None:
-        for hook in hooks:
-            hook()
-
-    return both
+    return one_by_one(after, own)
 
 
 def _takes_nothing(hook: Callable[[], None]) -> bool:

@@ -127,7 +127,7 @@ class EvoNormS0(Norm):
 
     Args:
         num_groups: number of groups G. Where it does not divide a layer's C channels, that layer takes the
-            largest divisor of C below.
+            largest divisor of C that is not above it.
         placement: only `pre`.
 
     Shape: (N, C, *) -> (N, C, *).

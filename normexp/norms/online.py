@@ -19,8 +19,6 @@ from normexp.norms.kernels.tiles import tiles
 from normexp.norms.options import one_of, positive, share
 
 CLAMP = 5.0  # the authors' bound for `control=clamp`
-
-
 Last = tuple[Tensor, Tensor]  # what two recursions over the examples hold after the last: (C,) each, in float64
 
 

@@ -33,9 +33,10 @@ from normexp.runs.timer import Timer
 from normexp.runs.trainer import POLL_INTERVAL, Trainer
 from normexp.seeding import seed_all
 from normexp.training.build import build, build_schedule, initialize_from_data
+from normexp.training.checks.stackable import copied, why_not
 from normexp.training.components import Components
 from normexp.training.process import process_settings
-from normexp.training.stacked import Stacked, copied, why_not
+from normexp.training.stacked import Stacked
 
 Parts = tuple[Config, Data, Components, RunDirectory]
 

@@ -9,8 +9,6 @@ import torch
 from torch import Tensor
 
 Gradient = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after its backward pass
-
-
 KEEPS_ROUNDING: dict[str, Any] = {"emulate_precision_casts": True}
 
 

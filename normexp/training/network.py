@@ -43,7 +43,11 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         if has_lazy_layers(network):
             raise UserError(f"model={node['_target_']}: {LAZY}")
         return network
-    network = instantiate_part(config, "model", nn.Module, **taken)
+    return _converted(config, instantiate_part(config, "model", nn.Module, **taken), norm)
+
+
+def _converted(config: Config, network: nn.Module, norm: Norm) -> nn.Module:
+    """Put the scheme into a network that does not take it. Raises UserError where that cannot be."""
     _check_new(config, network)
     had = normalizations(network)
     try:
@@ -52,7 +56,8 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         converted = network
     except ValueError as error:
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
-        raise UserError(f"model={node['_target_']}: {reason}; let it take the scheme by a parameter `norm`") from None
+        own = config["model"]["_target_"]
+        raise UserError(f"model={own}: {reason}; let it take the scheme by a parameter `norm`") from None
     converted.keeps_initialization = True  # type: ignore[assignment]
     converted.had_normalizations = had  # type: ignore[assignment]
     _take(config, converted)

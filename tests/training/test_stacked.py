@@ -16,11 +16,12 @@ from normexp.data.loading import Loader
 from normexp.norms.base import Norm
 from normexp.training.batches import Examples
 from normexp.training.build import build, initialize_from_data
+from normexp.training.checks.stackable import why_not
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.metrics import evaluate
 from normexp.training.process import process_settings
-from normexp.training.stacked import Stacked, why_not
+from normexp.training.stacked import Stacked
 from normexp.training.task import Classification
 
 RATES = (0.05, 0.01, 0.05)

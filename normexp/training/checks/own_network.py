@@ -12,7 +12,7 @@ from normexp.config.instantiate import has_own
 from normexp.config.text import amount
 from normexp.data.base import Data
 from normexp.seeding import seeded
-from normexp.training.checks.trial import TRIAL_EXAMPLES
+from normexp.training.checks.trial import trial_examples
 from normexp.training.components import Components
 
 APART = 1e-3  # relative: far more than rounding
@@ -61,9 +61,8 @@ def _first_of(model: nn.Module, inputs: Tensor, seed: int) -> Tensor:
 
 def _inputs(config: Config, components: Components, data: Data) -> Tensor:
     """Return a few examples of zeros and ones, which may be pixels or tokens."""
-    count = min(TRIAL_EXAMPLES, config["batch_size"], len(data.train))
     with seeded(config["seed"], "trial"):
-        return torch.randint(2, (count, *data.input_shape)).float().to(components.device)
+        return torch.randint(2, (trial_examples(config, data), *data.input_shape)).float().to(components.device)
 
 
 def _other(inputs: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import torch
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.seeding import seeded
-from normexp.training.checks.trial import TRIAL_EXAMPLES
+from normexp.training.checks.trial import trial_examples
 from normexp.training.components import Components
 
 
@@ -21,9 +21,8 @@ def gives_probabilities(config: Config, components: Components, data: Data) -> s
     if data.task == "regression" or "." not in config.choices["model"]:
         return ""
     model = copy.deepcopy(components.model).eval()
-    count = min(TRIAL_EXAMPLES, config["batch_size"], len(data.train))  # as many as it was tried with
     with torch.no_grad(), seeded(config["seed"], "trial"):
-        outputs = model(torch.zeros(count, *data.input_shape, device=components.device))
+        outputs = model(torch.zeros(trial_examples(config, data), *data.input_shape, device=components.device))
     if (outputs < 0).any() or not torch.allclose(outputs.sum(-1), torch.ones_like(outputs[..., 0]), atol=1e-3):
         return ""
     told = "its outputs are probabilities, and the loss takes the softmax itself; leave it out of the network"

@@ -32,7 +32,7 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
         check_computed(model)
         trial = copy.deepcopy(model)
         with forms_kept(trial):
-            batch, outputs = _tried(trial, data.input_shape, min(config["batch_size"], len(data.train)))
+            batch, outputs = _tried(trial, data.input_shape, trial_examples(config, data), _batch_size(config, data))
         if own:
             expected = (len(batch), *([data.positions] if data.task == "language" else []), data.num_outputs)
             check_outputs(outputs, expected, trains=True)
@@ -43,18 +43,27 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
             check_outputs(_evaluated(trial, batch), expected, trains=False)
 
 
-def _tried(model: nn.Module, shape: tuple[int, ...], most: int) -> tuple[Tensor, object]:
+def trial_examples(config: Config, data: Data) -> int:
+    """Return with how many examples a network is tried: a few, and no more than a batch has."""
+    return min(TRIAL_EXAMPLES, _batch_size(config, data))
+
+
+def _batch_size(config: Config, data: Data) -> int:
+    return min(int(config["batch_size"]), len(data.train))
+
+
+def _tried(model: nn.Module, shape: tuple[int, ...], few: int, most: int) -> tuple[Tensor, object]:
     """Return a few examples, and what the network makes of them; a whole batch where few are not enough for a scheme.
 
     Args:
         most: examples of a batch.
     """
-    few = torch.zeros(min(TRIAL_EXAMPLES, most), *shape)
+    batch = torch.zeros(few, *shape)
     try:
-        return few, model(few)
+        return batch, model(batch)
     except ValueError:  # whitening needs more of them than channels
-        whole = torch.zeros(most, *shape)
-        return whole, model(whole)
+        batch = torch.zeros(most, *shape)
+        return batch, model(batch)
 
 
 @torch.inference_mode()

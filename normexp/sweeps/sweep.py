@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
@@ -13,28 +11,25 @@ from typing import Any
 from normexp.config.overrides import take_out, whole_number
 from normexp.config.recipe import with_names
 from normexp.config.text import amount
-from normexp.errors import Interrupted, UserError
+from normexp.errors import UserError
 from normexp.records import FINISHED, TRACEBACK
-from normexp.runs.progress import format_duration
 from normexp.sweeps.beforehand import check_parts
 from normexp.sweeps.executors.settings import take_executor
 from normexp.sweeps.history import Search
 from normexp.sweeps.last import remembered
 from normexp.sweeps.plan import Cell, Plan, make_plan
-from normexp.sweeps.pool import UNBEGUN, Pool, Worker
+from normexp.sweeps.pool import Pool, Worker
 from normexp.sweeps.prefetch import prefetch, to_download
 from normexp.sweeps.progress import sweep_progress
 from normexp.sweeps.sampler import search_through, take_search
 from normexp.sweeps.shard import WHOLE, take_shard
 from normexp.sweeps.stacks import Job, check_stacks, stacks, take_stack
 from normexp.sweeps.submit import NOBODY, Sharing, kept_workers, run_shared
+from normexp.sweeps.time_needed import time_needed
 from normexp.sweeps.workers import worker_pool
 
 logger = logging.getLogger("normexp")
 MOST_FAILURES = 3  # with one cause that are named one by one
-MOST_ESTIMATES = 8  # different cells timed for the estimate; the others count as the mean of these
-MOST_SECONDS = 10.0  # after the first one, after which no other one is timed,
-SHARE, FEWEST_SECONDS = 0.1, 1.0  # or that share of the time that is told, but no fewer than these
 
 
 def sweep(
@@ -179,60 +174,6 @@ def take_jobs(overrides: Sequence[str], jobs: int | None) -> tuple[int | None, l
         raise UserError(f"jobs is given twice, as {jobs} and as {given[-1]}; give it once")
     asked = given[-1] if given else jobs
     return None if asked is None else whole_number("jobs", str(asked), 1), rest
-
-
-def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, trials: int) -> str:
-    """Say how long the cells take side by side, from estimates of the different kinds; or why that is not known.
-
-    Args:
-        trials: as long as these cells each.
-    """
-    first = {cell.kind: cell for cell in reversed(cells)}
-
-    def told(seconds: Mapping[Any, float]) -> float:
-        """Return how long the cells take; those of a kind that was not timed as long as the mean of the others."""
-        mean = sum(seconds.values()) / len(seconds)
-        total = sum((1 if force else cell.left) * seconds.get(cell.kind, mean) for cell in cells)
-        return trials * total / len(workers)
-
-    answers = _timed(workers[0], first, told)
-    seconds = _seconds(answers)
-    if not seconds:
-        return f"how long it takes is not known: {next(iter(answers.values()))['cause']}"
-    of_all = f", for {trials} trials" if trials > 1 else ""
-    kinds = "each kind of run" if len(seconds) == len(first) else f"{len(seconds)} of {len(first)} kinds of runs"
-    side_by_side = f"{format_duration(told(seconds))} with jobs={len(workers)}"
-    return f"about {side_by_side}{of_all}, timed by a few steps of {kinds}"
-
-
-def _timed(
-    worker: Worker, kinds: Mapping[Any, Cell], told: Callable[[Mapping[Any, float]], float]
-) -> dict[Any, dict[str, Any]]:
-    """Return the estimates of the first kinds of cells, of as many as a short while after the first one allows.
-
-    Args:
-        told: says how long all cells take by the seconds of some kinds.
-
-    Raises: Interrupted, where it is stopped.
-    """
-    answers: dict[Any, dict[str, Any]] = {}
-    began = math.inf  # when the first had started the process and read the data
-    for kind, cell in list(kinds.items())[:MOST_ESTIMATES]:
-        seconds = _seconds(answers)
-        share = max(FEWEST_SECONDS, SHARE * told(seconds)) if seconds else MOST_SECONDS
-        if time.monotonic() - began > min(MOST_SECONDS, share):
-            break
-        try:
-            answers[kind] = worker.request({"verb": "estimate", "overrides": cell.overrides})
-        except Interrupted:
-            raise Interrupted(UNBEGUN) from None
-        began = min(began, time.monotonic())
-    return answers
-
-
-def _seconds(answers: Mapping[Any, Mapping[str, Any]]) -> dict[Any, float]:
-    """Return the seconds of the kinds of cells that could be timed."""
-    return {kind: answer["seconds"] for kind, answer in answers.items() if "seconds" in answer}
 
 
 def train_all(workers: list[Worker], plan: Plan, force: bool, stacked: Sequence[Job]) -> int:

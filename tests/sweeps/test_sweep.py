@@ -16,7 +16,8 @@ import normexp
 from normexp.records import find_runs
 from normexp.sweeps.last import last_sweep
 from normexp.sweeps.plan import Cell, make_plan
-from normexp.sweeps.sweep import say_failures, time_needed
+from normexp.sweeps.sweep import say_failures
+from normexp.sweeps.time_needed import time_needed
 
 # --- The plan. ---
 
@@ -186,7 +187,7 @@ def test_sweep_times_no_more_kinds_of_runs_than_a_short_while_allows_and_says_so
     monkeypatch.setattr("normexp.runs.estimate.estimate_seconds", lambda *_: 30.0)
     words = ("norm=none,batch,layer", "seed=0,1", "--dry-run")
     assert "about 3.0 min with jobs=1, timed by a few steps of each kind of run\n" in sweep(*words)[1]
-    monkeypatch.setattr("normexp.sweeps.sweep.MOST_SECONDS", 0.0)
+    monkeypatch.setattr("normexp.sweeps.time_needed.MOST_SECONDS", 0.0)
     assert "about 3.0 min with jobs=1, timed by a few steps of 1 of 3 kinds of runs\n" in sweep(*words)[1]
 
 

@@ -195,7 +195,7 @@ def test_sweep_times_no_more_kinds_of_runs_than_a_short_while_allows_and_says_so
 def test_sweep_times_for_a_tenth_of_what_it_tells_at_most(monkeypatch, seconds: float, timed: int):
     """Where all runs took two seconds each, timing them took as long as they did."""
     clock = itertools.count(step=1.2)  # every answer takes so long
-    monkeypatch.setattr("normexp.sweeps.sweep.time", SimpleNamespace(monotonic=lambda: next(clock)))
+    monkeypatch.setattr("normexp.sweeps.time_needed.time", SimpleNamespace(monotonic=lambda: next(clock)))
     cells = [SimpleNamespace(kind=kind, left=1.0, overrides=[], recipe=None) for kind in range(4)]
     worker = SimpleNamespace(request=lambda _: {"seconds": seconds})
     said = time_needed([worker], cells, force=False, trials=1)

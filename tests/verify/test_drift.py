@@ -11,7 +11,8 @@ from pandas import concat
 from normexp.cli.verbs import main
 from normexp.records import RunDirectory, find_runs
 from normexp.records.files import write_atomically
-from normexp.verify.drift import MOVED, TOLERANCE, differences, trained_again
+from normexp.verify.differences import differences
+from normexp.verify.drift import MOVED, TOLERANCE, trained_again
 from normexp.verify.drift_table import read_table
 from normexp.verify.environments import causes
 

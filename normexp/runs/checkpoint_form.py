@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from normexp.mersenne import NAMES, check_twister
 from normexp.runs.optimizer_state import kinds_by_parameter, late_kind, own_name
+from normexp.training.checks.unkept_state import type_and_shape
 
 PARTS = ("model", "optimizer", "window", "random")
 RANDOM = ("cpu", "cuda", *NAMES)
@@ -63,7 +64,7 @@ def _check_model(saved: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> N
         raise ValueError(f"{odd[0]} is {'unknown' if odd[0] in saved else 'missing'}")
     for name, tensor in wanted.items():
         if (saved[name].shape, saved[name].dtype) != (tensor.shape, tensor.dtype):
-            raise ValueError(f"{name} is {_look(saved[name])}, the network has {_look(tensor)}")
+            raise ValueError(f"{name} is {type_and_shape(saved[name])}, the network has {type_and_shape(tensor)}")
 
 
 def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
@@ -74,9 +75,11 @@ def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
         index, _, key = name.partition("/")
         if not index.isdecimal() or int(index) >= len(parameters) or not (own or key in wanted[int(index)]):
             raise ValueError(f"optimizer/{name} is unknown")
-        shapes = (parameters[int(index)].shape, wanted[int(index)].get(key, late_kind(tensor)).shape)
+        parameter = parameters[int(index)]
+        shapes = (parameter.shape, wanted[int(index)].get(key, late_kind(tensor)).shape)
         if tensor.numel() != 1 and tensor.shape not in shapes:
-            raise ValueError(f"optimizer/{name} is {_look(tensor)}, its parameter {_look(parameters[int(index)])}")
+            what = f"{type_and_shape(tensor)}, its parameter {type_and_shape(parameter)}"
+            raise ValueError(f"optimizer/{name} is {what}")
         found.setdefault(int(index), set()).add(key)
     if any(wanted) and not found:
         raise ValueError("the optimizer's state is missing")
@@ -88,12 +91,8 @@ def _check_optimizer(saved: Mapping[str, Tensor], optimizer: Optimizer) -> None:
 def _check_random(saved: Mapping[str, Tensor]) -> None:
     if "cpu" not in saved or not set(saved) <= set(RANDOM):
         raise ValueError("its random states are missing or unknown")
-    if _look(saved["cpu"]) != _look(torch.get_rng_state()):
-        raise ValueError(f"random/cpu is {_look(saved['cpu'])}")
+    if type_and_shape(saved["cpu"]) != type_and_shape(torch.get_rng_state()):
+        raise ValueError(f"random/cpu is {type_and_shape(saved['cpu'])}")
     for name in NAMES:
         if name in saved:  # older versions did not keep it
             check_twister(name, saved[name])
-
-
-def _look(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"

@@ -64,7 +64,7 @@ def _check_entries(model: nn.Module, trial: nn.Module) -> None:
             raise ValueError(f"remembers {name} of type {type(value).__name__}; {CHECKPOINT_KEEPS}")
         if not can_be_saved(value):
             raise ValueError(f"remembers {name} of type {value.dtype}, {value.layout}, which no checkpoint can hold")
-        if (before := _form(value)) != (after := _form(now[name])):
+        if (before := type_and_shape(value)) != (after := type_and_shape(now[name])):
             raise ValueError(f"makes its {name}, {before}, {after} when it is called: no checkpoint could be read")
     if sparse := next((name for name, each in model.named_modules() if getattr(each, "sparse", False) is True), None):
         raise ValueError(f"has sparse gradients in {sparse}, and a run's are dense; make it with sparse=False")
@@ -79,7 +79,8 @@ def can_be_saved(tensor: Tensor) -> bool:
     return True
 
 
-def _form(tensor: Tensor) -> str:
+def type_and_shape(tensor: Tensor) -> str:
+    """Return them for an error: `float32 [8, 4]`."""
     return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
 
 

@@ -14,7 +14,7 @@ from normexp.config.overrides import parse_overrides
 from normexp.errors import UserError
 
 if TYPE_CHECKING:
-    from hydra.core.override_parser.types import Override, RangeSweep
+    from hydra.core.override_parser.types import Glob, Override, RangeSweep
 
 MOST = 100_000  # cells of one sweep
 _NESTED = re.compile(r"""["'(){}\[\]\\]""")  # a comma may stand inside of these
@@ -36,6 +36,7 @@ def expand(overrides: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def _values(override: Override) -> Sequence[str]:
+    """Return an override for every value that one stands for. Raises UserError as `expand` does."""
     from hydra.core.override_parser.types import Glob, RangeSweep
 
     text = override.input_line or ""
@@ -48,12 +49,7 @@ def _values(override: Override) -> Sequence[str]:
     if getattr(value, "simple_form", False) and not _NESTED.search(text):
         return [f"{typed}={word.strip()}" for word in text.partition("=")[2].split(",")]
     if isinstance(value, Glob):
-        if override.key_or_group not in groups():
-            raise UserError(f"{text}: glob() chooses options of a group; {override.key_or_group} is none")
-        names = value.filter(list(options(str(override.key_or_group))))
-        if not names:
-            raise UserError(f"{text}: matches no option; there are {', '.join(options(str(override.key_or_group)))}")
-        return [f"{typed}={name}" for name in names]
+        return [f"{typed}={name}" for name in _matching(value, str(override.key_or_group), text)]
     if isinstance(value, RangeSweep):
         _as_typed(value)
     try:
@@ -63,6 +59,16 @@ def _values(override: Override) -> Sequence[str]:
     if not values:
         raise UserError(f"{text}: has no values")
     return [f"{typed}={value}" for value in values]
+
+
+def _matching(pattern: Glob, group: str, text: str) -> list[str]:
+    """Return the options of a group that match. Raises UserError for another key, and where none does."""
+    if group not in groups():
+        raise UserError(f"{text}: glob() chooses options of a group; {group} is none")
+    names: list[str] = pattern.filter(list(options(group)))
+    if not names:
+        raise UserError(f"{text}: matches no option; there are {', '.join(options(group))}")
+    return names
 
 
 def _as_typed(steps: RangeSweep) -> None:

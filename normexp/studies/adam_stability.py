@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 import torch
 
+from normexp.config import Config
 from normexp.errors import UserError
 from normexp.seeding import random_states, set_random_states
 from normexp.studies.arithmetic.reference_adam import AuthorsAdam, ComparedAdam
@@ -54,14 +55,7 @@ class AdamStability(Study):
     iterations: int = 15
 
     def measure(self, context: StudyContext) -> Outcome:
-        if context.config.choices["optim"] != "adam":
-            raise UserError(
-                f"study=adam_stability: optim={context.config.choices['optim']} has no beta1; use optim=adam"
-            )
-        if decay := context.config["optim"]["weight_decay"]:
-            raise UserError(
-                f"study=adam_stability: optim.weight_decay={decay:g}: the Adam of the formula has none; use 0"
-            )
+        check_plain_adam(context.config)
         trained = context.components
         losses = torch.stack([update.loss for update in fit(trained, stop=self.before)])
         saved = Saved.of(trained)
@@ -73,9 +67,7 @@ class AdamStability(Study):
             "change": constant(lr, (self.beta1, beta2)),
             "scaled": constant(lr * limit[self.beta1] / limit[old], (self.beta1, beta2)),
         }
-        end = {name: self._go_on(saved.restored(trained), schedule) for name, schedule in ways.items()}
-        authors = saved.restored(trained)
-        end["authors"] = self._go_on(replace(authors, optimizer=AuthorsAdam(authors.optimizer)), ways["change"])
+        end = self._ends(saved, trained, ways)
         row = {
             "loss": float(losses[-LAST:].mean()),
             "sharpness": sharpness,
@@ -86,6 +78,13 @@ class AdamStability(Study):
             "adam_distance": self._adam_distance(saved.restored(trained), ways["change"]),
         }
         return Outcome([{"step": self.before, **row}])
+
+    def _ends(self, saved: Saved, trained: Components, ways: Mapping[str, Schedule]) -> dict[str, float]:
+        """Return where each way on ends, and where the authors' Adam does."""
+        end = {name: self._go_on(saved.restored(trained), schedule) for name, schedule in ways.items()}
+        authors = saved.restored(trained)
+        own = self._go_on(replace(authors, optimizer=AuthorsAdam(authors.optimizer)), ways["change"])
+        return {**end, "authors": own}
 
     def _go_on(self, components: Components, schedule: Schedule) -> float:
         """Return the mean loss of the last updates after the change."""
@@ -101,6 +100,14 @@ class AdamStability(Study):
 
 
 Schedule = Callable[[int], Hyperparameters]
+
+
+def check_plain_adam(config: Config) -> None:
+    """Raise UserError for an optimizer without beta1, and for one with weight decay."""
+    if (optim := config.choices["optim"]) != "adam":
+        raise UserError(f"study=adam_stability: optim={optim} has no beta1; use optim=adam")
+    if decay := config["optim"]["weight_decay"]:
+        raise UserError(f"study=adam_stability: optim.weight_decay={decay:g}: the Adam of the formula has none; use 0")
 
 
 def constant(lr: float, betas: tuple[float, float]) -> Schedule:

@@ -44,8 +44,10 @@ class ConditioningSlides(Study):
             raise UserError(f"study=conditioning_slides: dataset={context.config.choices['dataset']} is no regression")
         examples = context.components.batches.examples
         x, y = (each.double().cpu() for each in examples.take(torch.arange(len(examples))))
+        around = Expansion.of(x.flatten(1), y, context.seed)
         numbers = [
-            *_formulas(Expansion.of(x.flatten(1), y, context.seed)),
+            *_expansions(around),
+            *_updates(around),
             *_rates(Quadratic.of(x.flatten(1).numpy())),
             *self._signs(context.components, context.config["batch_size"]),
         ]
@@ -108,14 +110,11 @@ class Expansion:
         return ((self.away @ matrix) * self.away).sum()
 
 
-def _formulas(e: Expansion) -> Iterator[Number]:
+def _expansions(e: Expansion) -> Iterator[Number]:
+    """Yield what the slides print of the loss around its minimum, and of its derivative."""
     first = float((e.away * e.gradient_at_minimum).sum() / e.excess)
     second = float(e.along(e.hessian) / e.excess)
     half = _ratio(e.gradient, e.away @ e.hessian / 2)
-    hessian = distance(e.second_moments, e.hessian)
-    update = distance(e.away @ e.second_moments, e.gradient)
-    rotated = distance(e.away @ _vectors(e) * _values(e), e.gradient @ _vectors(e))
-    direct = distance(e.away * _values(e), e.gradient)
     yield _number(
         "Taylor's expansion, first version", "L(W*) + (W - W*)^T dL/dW* (W - W*)",
         f"{first:.2g} of the excess loss L(W) - L(W*)", abs(first - 1) < TOLERANCE,
@@ -130,6 +129,14 @@ def _formulas(e: Expansion) -> Iterator[Number]:
         "derivative of the expansion", "(1/2) d2L/dW2 (W - W*)", f"the gradient is {half:.10g} times as large",
         abs(half - 1) < TOLERANCE, "The derivative of (1/2) e^T H e is H e, without 1/2.",
     )  # fmt: skip
+
+
+def _updates(e: Expansion) -> Iterator[Number]:
+    """Yield what the slides print of the Hessian, and of the update that it makes of a step down the gradient."""
+    hessian = distance(e.second_moments, e.hessian)
+    update = distance(e.away @ e.second_moments, e.gradient)
+    rotated = distance(e.away @ _vectors(e) * _values(e), e.gradient @ _vectors(e))
+    direct = distance(e.away * _values(e), e.gradient)
     yield _number("Hessian", "E[x x^T]", f"largest relative deviation {hessian:.1g}", hessian < TOLERANCE)
     yield _number(
         "update rule", "W - eta E[x x^T] (W - W*)", f"relative deviation of the gradient {update:.1g}",

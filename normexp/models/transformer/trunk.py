@@ -68,10 +68,7 @@ class Transformer(nn.Module):
         bias: bool,
     ) -> None:
         super().__init__()
-        if sizes.width % sizes.heads:
-            raise ValueError(f"model.width={sizes.width}: is not divisible by model.heads={sizes.heads}")
-        if rotary and (sizes.width // sizes.heads) % 2:
-            raise ValueError(f"rotary positions need an even width of a head, not {sizes.width // sizes.heads}")
+        check_heads(sizes, rotary)
         self.placement = placement
         self.drawn_from = int(torch.randint(2**62, (), device="cpu"))  # before a scheme draws anything of its own
         self.entry = nn.Sequential(placement.embedding(norm, sizes.width), nn.Dropout(dropout))
@@ -117,6 +114,14 @@ class Transformer(nn.Module):
         if type(self.placement).after_update is Placement.after_update:
             return None
         return lambda: self.placement.after_update(self)
+
+
+def check_heads(sizes: Sizes, rotary: bool) -> None:
+    """Raise ValueError for heads that do not divide the width, or whose features are no pairs to be turned."""
+    if sizes.width % sizes.heads:
+        raise ValueError(f"model.width={sizes.width}: is not divisible by model.heads={sizes.heads}")
+    if rotary and (sizes.width // sizes.heads) % 2:
+        raise ValueError(f"rotary positions need an even width of a head, not {sizes.width // sizes.heads}")
 
 
 def head_norms(norm: Norm, placement: Placement, qk_norm: str | None, sizes: Sizes) -> HeadNorms:

@@ -40,13 +40,18 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
             left.append(why)
         else:
             yield from write_rendered(contents[-1], results)
-    if not contents and all(isinstance(why, NoFile) for why in left):
-        raise left[0]
-    for one in left:
-        logger.info(f"left out: {one}")
-    if not contents:
-        raise UserError(f"{results}: no run that counts is finished; `normexp reproduce NAME` goes on")
+    _say_left_out(left, results, all_of_them=not contents)
     yield from write_pages(contents, results, everything=not chosen)
+
+
+def _say_left_out(left: Sequence[UserError], results: Path, all_of_them: bool) -> None:
+    """Say which experiments were left out, and why. Raises UserError where nothing is left to be shown."""
+    if all_of_them and all(isinstance(why, NoFile) for why in left):
+        raise left[0]
+    for why in left:
+        logger.info(f"left out: {why}")
+    if all_of_them:
+        raise UserError(f"{results}: no run that counts is finished; `normexp reproduce NAME` goes on")
 
 
 class NoFile(UserError):

@@ -40,8 +40,8 @@ def with_parts(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the options of a norm with those of its parts inside, and the description of the whole.
 
-    The description has the parts' ranges, what any of them needs, and which are the user's own: these have the keys
-    that are given to them.
+    The description has the parts' ranges, what any of them needs, which options they are, and which are the user's own:
+    these have the keys that are given to them.
     """
     values, whole = dict(norm), dict(about)
     for part, name in names.items():
@@ -51,20 +51,25 @@ def with_parts(
             continue
         described = option("norm", name)
         values[part] = {k: v for k, v in without_descriptions(described).items() if k != "placement"}  # the whole's
-        whole = _joined(whole, part, described)
+        whole = _joined(whole, part, name, described)
     return values, whole
 
 
 def _name(part: str, name: Any, plugins: Sequence[str]) -> str:
     if is_own(name, plugins):
         return str(name)
-    allowed = [option_name for option_name in options("norm") if "_parts_" not in option("norm", option_name)]
+    allowed = part_options()
     if (typed := shown(name)) in allowed:
         return typed
     raise no_option(f"norm.{part}", typed, allowed, word_hint(typed, allowed))
 
 
-def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -> dict[str, Any]:
+def part_options() -> list[str]:
+    """Return the options of `norm` that may be a part of another one: those that have no parts themselves."""
+    return [name for name in options("norm") if "_parts_" not in option("norm", name)]
+
+
+def _joined(whole: Mapping[str, Any], part: str, name: str, described: Mapping[str, Any]) -> dict[str, Any]:
     """Return the whole's description with what one part says of itself."""
     ranges = {f"{part}.{key}": spec for key, spec in described.get("_allowed_", {}).items()}
     needs = {"_needs_": described["_needs_"]} if "_needs_" in described else {}
@@ -72,6 +77,7 @@ def _joined(whole: Mapping[str, Any], part: str, described: Mapping[str, Any]) -
         **whole,
         "_allowed_": {**whole.get("_allowed_", {}), **ranges},
         "_batch_statistics_": whole.get("_batch_statistics_") or described.get("_batch_statistics_"),
+        "_chosen_parts_": {**whole.get("_chosen_parts_", {}), part: name},
         "_tokens_": whole.get("_tokens_", False) and described.get("_tokens_", False),
         **needs,
     }

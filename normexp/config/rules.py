@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.extras import need_extra
 from normexp.config.hints import no_such_network, torchvision_names
 from normexp.config.options import option, options
+from normexp.config.parts import part_options
 from normexp.config.text import shown
 from normexp.config.transformer_rules import check_transformer
 from normexp.errors import Impossible, UserError
@@ -29,7 +31,7 @@ def check_rules(values: Values, choices: Mapping[str, str], about: About) -> Non
     _inputs_fit_data(choices, about)
     _mask_is_used(values, choices, about)
     _batch_is_large_enough(values, choices, about)
-    _norm_fits_recurrence(choices, about)
+    _norm_fits_recurrence(values, choices, about)
     _keys_are_used(values, choices, about)
     _norm_fits_model(values, choices, about)
     _one_initialization(values, choices)
@@ -153,29 +155,49 @@ def _norm_fits_model(values: Values, choices: Mapping[str, str], about: About) -
         )
 
 
-def _norm_fits_recurrence(choices: Mapping[str, str], about: About) -> None:
-    norm = about["norm"]
-    recurrent = norm.get("_recurrent_") or _is_own("norm", about)  # whose hooks are its business
-    if about["model"].get("_accepts_") in _RECURRENT and not recurrent:
-        fitting = ", ".join(name for name in options("norm") if option("norm", name).get("_recurrent_"))
-        raise Impossible(
-            f"norm={choices['norm']} has no form for recurrent networks, but model={choices['model']} is one; "
-            f"use one of norm={fitting}"
-        )
+def _norm_fits_recurrence(values: Values, choices: Mapping[str, str], about: About) -> None:
+    if about["model"].get("_accepts_") not in _RECURRENT or _is_own("norm", about):  # whose hooks are its business
+        return
+    for scheme in _schemes(values, choices, about):
+        if not scheme.about.get("_recurrent_"):
+            names = options("norm") if scheme.place == "norm" else part_options()
+            fitting = ", ".join(name for name in names if option("norm", name).get("_recurrent_"))
+            raise Impossible(
+                f"{scheme.place}={scheme.name} has no form for recurrent networks, but model={choices['model']} is "
+                f"one; use one of {scheme.place}={fitting}"
+            )
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """A scheme in a configuration: the norm, or an option of ours as a part of it (`norm.weights=weight`)."""
+
+    place: str
+    name: str
+    values: Values
+    about: Mapping[str, Any]
+
+
+def _schemes(values: Values, choices: Mapping[str, str], about: About) -> Iterator[Scheme]:
+    yield Scheme("norm", choices["norm"], values["norm"], about["norm"])
+    for part, name in about["norm"].get("_chosen_parts_", {}).items():
+        yield Scheme(f"norm.{part}", name, values["norm"][part], option("norm", name))
 
 
 def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
     """Refuse another value than the usual one of a key that does nothing beside these settings."""
+    schemes = {scheme.place: scheme for scheme in _schemes(values, choices, about)}
     for key, beside, reason in [
         *_unused(choices, about),
         *_of_others(values, about),
         *_undrawn(values, choices, about),
-        *_in_cells(values, choices, about),
-        *_unread_averages(values, about),
+        *(each for scheme in schemes.values() for each in _unused_of(scheme, values, choices, about)),
     ]:
-        group, _, name = key.partition(".")
-        if name in values[group] and values[group][name] != option(group, choices[group])[name]:
-            raise Impossible(f"{key}={shown(values[group][name])} with {beside}: {reason}")
+        place, _, name = key.rpartition(".")
+        chosen = schemes[place].name if place in schemes else choices[place]
+        given = schemes[place].values if place in schemes else values[place]
+        if name in given and given[name] != option(place.partition(".")[0], chosen)[name]:
+            raise Impossible(f"{key}={shown(given[name])} with {beside}: {reason}")
 
 
 def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
@@ -190,9 +212,6 @@ def _unused(choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str
         yield "norm.placement", model, "where a transformer has its scheme says placement; use placement=post"
     if recurrent and not own_norm:
         yield "norm.placement", model, "a recurrent network has its scheme inside the cell; leave it out"
-    if not (recurrent or _is_own("model", about)) and choices["study"] == "none":
-        for key in about["norm"].get("_in_recurrence_", []):
-            yield f"norm.{key}", model, f"norm={choices['norm']} has it in recurrent networks alone; leave it out"
 
 
 def _of_others(values: Values, about: About) -> Iterator[tuple[str, str, str]]:
@@ -217,26 +236,25 @@ def _undrawn(values: Values, choices: Mapping[str, str], about: About) -> Iterat
         yield "dataset.split_seed", f"dataset={choices['dataset']}", reason
 
 
-def _in_cells(values: Values, choices: Mapping[str, str], about: About) -> Iterator[tuple[str, str, str]]:
-    """Yield each key of a scheme that does nothing where all that has the scheme is within a recurrent cell."""
-    recurrent = about["model"].get("_accepts_") in _RECURRENT
+def _unused_of(
+    scheme: Scheme, values: Values, choices: Mapping[str, str], about: About
+) -> Iterator[tuple[str, str, str]]:
+    """Yield each key of a scheme that does nothing in this network, or beside another key of the scheme."""
+    recurrent, own_model = about["model"].get("_accepts_") in _RECURRENT, _is_own("model", about)
+    model, called = f"model={choices['model']}", f"{scheme.place}={scheme.name}"
+    if not (recurrent or own_model) and choices["study"] == "none":
+        for key in scheme.about.get("_in_recurrence_", []):
+            yield f"{scheme.place}.{key}", model, f"{called} has it in recurrent networks alone; leave it out"
     if recurrent and not values["model"].get("normalize_output") and choices["study"] == "none":
-        for key in about["norm"].get("_outside_recurrence_", []):
-            reason = f"norm={choices['norm']} has it outside of recurrent cells; leave it out"
-            yield f"norm.{key}", f"model={choices['model']}", reason
-
-
-def _unread_averages(values: Values, about: About) -> Iterator[tuple[str, str, str]]:
-    """Yield what moves running averages, where evaluation takes the population's statistics instead.
-
-    In a recurrent network a step that one sequence alone has reached in training is normalized by them, too.
-    """
-    norm = about["norm"]
-    recurrent = about["model"].get("_accepts_") in _RECURRENT or _is_own("model", about)
-    if values["norm"].get("estimates") == "population" and not (norm.get("_recurrent_") and recurrent):
-        for key in norm.get("_of_running_averages_", []):
-            reason = "nothing reads running averages; leave it out, or use norm.estimates=running"
-            yield f"norm.{key}", "norm.estimates=population", reason
+        for key in scheme.about.get("_outside_recurrence_", []):
+            yield f"{scheme.place}.{key}", model, f"{called} has it outside of recurrent cells; leave it out"
+    # in a recurrent network a step that one sequence alone has reached in training is normalized by averages, too
+    averaged = scheme.about.get("_recurrent_") and (recurrent or own_model)
+    if scheme.values.get("estimates") == "population" and not averaged:
+        estimates = f"{scheme.place}.estimates"
+        for key in scheme.about.get("_of_running_averages_", []):
+            reason = f"nothing reads running averages; leave it out, or use {estimates}=running"
+            yield f"{scheme.place}.{key}", f"{estimates}=population", reason
 
 
 def _one_initialization(values: Values, choices: Mapping[str, str]) -> None:

@@ -41,6 +41,16 @@ def test_card_counts_parameters_and_buffers(norm, learned, kept):
 def test_card_counts_a_line():
     assert str(Count(0, 0)) == "0"
     assert str(Count(1.5, 3)) == "1.5 C + 3"
+    assert str(Count(2, -1, square=1)) == "1 C^2 + 2 C - 1"
+
+
+def test_a_number_that_grows_with_the_square_of_the_width_is_called_so():
+    class Matrix(Norm):
+        def normalization(self, num_features):
+            return nn.Sequential(nn.BatchNorm1d(num_features), nn.Bilinear(1, num_features, num_features))
+
+    assert added_parameters(Matrix()) == Count(3, 0, square=1)
+    assert buffers(Matrix()) == Count(2, 1)
 
 
 def test_card_bytes_kept_are_those_of_the_tensors():

@@ -224,6 +224,14 @@ def test_what_a_scheme_has_outside_recurrent_cells_is_refused_within(key):
     compose(["dataset=digits", "model=cnn", f"norm={name}", given])
 
 
+def test_a_stack_has_both_parts_in_a_cell_and_refuses_one_that_has_no_form_there():
+    stack = [*BASE, "norm=stack", "norm.weights=weight"]
+    config = compose([*stack, "norm.activations=layer"])
+    network = build_model(config, build_norm(config), (7, 2), 3)
+    assert {"_WeightNorm", "SampleNorm"} <= {type(each).__name__ for each in network.modules()}
+    assert_refused([*stack, "norm.activations=batch"], "norm.activations=batch", "norm.activations=none, layer")
+
+
 def test_a_forget_bias_is_refused_where_the_cell_has_no_forget_gate():
     assert_refused([*BASE, "model.cell=gru", "model.forget_bias=0"], "model.forget_bias=0.0", "model.cell=gru")
     compose([*BASE, "model.cell=lstm", "model.forget_bias=0"])

@@ -18,7 +18,7 @@ OWN = """
 from dataclasses import dataclass
 import torch
 from torch import nn
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, TimeStep
 
 class Deaf(nn.Module):
     def __init__(self, input_shape, num_outputs, norm):
@@ -54,6 +54,11 @@ class Hooks(Norm):
     def parametrize(self, layer):
         layer.register_forward_hook(lambda module, inputs, output: output / 2)
         return layer
+
+@dataclass(frozen=True, kw_only=True)
+class Recurs(Norm):
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return TimeStep(nn.Tanh())
 
 @dataclass(frozen=True, kw_only=True)
 class Penalizes(Norm):
@@ -101,6 +106,11 @@ def test_it_is_not_missed_where_it_has_the_output_layer():
 )
 def test_it_is_said_with_a_way_out(overrides, way_out):
     assert way_out in said(*overrides)
+
+
+def test_the_output_layer_is_no_way_out_for_a_scheme_that_does_nothing_there():
+    found = said("model=linear", "norm=deaf_nets.Recurs", "plugins=[deaf_nets]")
+    assert found == "norm=deaf_nets.Recurs changes nothing in model=linear: what is trained is norm=none"
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from torch import nn
 from normexp.config import Config
 from normexp.data.base import Data
 from normexp.norms.base import Norm
+from normexp.norms.networks.effect import normalizes, parametrizes
 from normexp.training.build import build_model
 from normexp.training.components import Components
 from normexp.training.network import make_model
@@ -26,7 +27,8 @@ def ignored_norm(config: Config, components: Components, data: Data) -> str:
     if config.choices["norm"] == "none" or not _does_nothing(config, components, data):
         return ""
     norm, model = config.choices["norm"], config.choices["model"]
-    return f"norm={norm} changes nothing in model={model}: what is trained is norm=none{_way_out(config)}"
+    way_out = _way_out(config, components.norm)
+    return f"norm={norm} changes nothing in model={model}: what is trained is norm=none{way_out}"
 
 
 def _does_nothing(config: Config, components: Components, data: Data) -> bool:
@@ -60,10 +62,10 @@ def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
     )
 
 
-def _way_out(config: Config) -> str:
+def _way_out(config: Config, norm: Norm) -> str:
     if config.choices["norm"] == "stack" and config["norm"]["weights"] == config["norm"]["activations"]:
         return "; name its parts: norm.weights=weight_standard norm.activations=group"
-    if config["model"].get("normalize_output") is False:
+    if config["model"].get("normalize_output") is False and (normalizes(norm) or parametrizes(norm)):
         return "; model.normalize_output=true gives it the output layer, too"
     own = "a network of your own takes it by a parameter `norm` and norm.block(layer, activation)"
     return f"; {own}" if "." in config.choices["model"] else ""

@@ -221,7 +221,7 @@ def _draw(ax: Axes, chart: Chart, line: Line, theme: Theme, shift: float) -> Lin
 def _ends(ax: Axes, line: Line, style: dict[str, Any], count: int) -> None:
     """Draw the markers of a line's first and last point whole where they lie on a side, which cuts them in half."""
     places = (ax.transScale + ax.transLimits).transform(np.column_stack([line.x, line.mean]))
-    for i in range(-1, 1)[-count:]:
+    for i in range(-1, 1)[-count:] if len(places) else ():  # a statistic that an arm lacks has no points
         if style["marker"] not in ("", "None") and abs(places[i, 0] - 0.5) > 0.5 - NEAR and 0 <= places[i, 1] <= 1:
             mark = {key: value for key, value in style.items() if key != "dashes"}
             ax.plot(line.x[[i]], line.mean[[i]], linestyle="", clip_on=False, zorder=3, **mark)

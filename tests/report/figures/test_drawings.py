@@ -140,6 +140,28 @@ def test_a_layer_has_panels_of_its_own_statistics_alone(two: Made) -> None:
     assert list(chart.panels) == ["p85 hidden.1", "std hidden.0.0"]
 
 
+@pytest.mark.parametrize("lacking", ["RMS", "Mean"])
+def test_an_arm_without_the_statistic_has_no_line(fabricate: Fabric, lacking: str) -> None:
+    """Of a probe that measures scale-invariant weights alone, say; lines with marks and without."""
+    arms = {"RMS": {"norm": "rms"}, "Mean": {"norm": "weight_mean_only"}, "BN": {"norm": "batch"}}
+    experiment = full(fabricate, arms=arms, grid={"seed": [0, 1], "batch_size": [8]})
+    steps = (0, 10, 20)
+    row = {"probe": "effective_rate", "layer": "output.weight"}
+    experiment.probes(
+        lambda arm, seed: [
+            {
+                "step": step,
+                **row,
+                "statistic": "output_change" if arm == lacking else "effective_rate",
+                "value": 1 + seed,
+            }
+            for step in steps
+        ]
+    )
+    figure = experiment.figure(kind="multiples", statistic="effective_rate", layers=["output.weight"])
+    assert sorted({len(line.get_xdata()) for line in figure.axes[0].lines if line.get_linestyle() != "None"}) == [0, 3]
+
+
 def test_unfinished_runs_are_left_out_and_none_at_all_is_one_line(fabricate: Fabric) -> None:
     experiment = made(fabricate)
     experiment.statuses = {("Plain", seed): "running" for seed in range(3)}

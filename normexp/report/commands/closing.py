@@ -15,7 +15,7 @@ from normexp.records import METRICS, RunDirectory
 from normexp.report.commands.runs import draw
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.neighbours import latest, neighbours
-from normexp.report.frames.options import Options, run_options
+from normexp.report.frames.options import Options
 from normexp.report.frames.reading import folder_frame, frame_of
 from normexp.report.metrics import drawn_unasked
 from normexp.report.notes import without_record
@@ -88,10 +88,13 @@ def compare(directory: RunDirectory) -> str:
 
 
 def peers(directory: RunDirectory, frame: Frame) -> list[RunDirectory]:
-    """Return the finished runs that differ from one in norm and seed alone, itself among them."""
-    wanted = _without_norm(run_options(directory))
+    """Return the finished runs that differ from one in norm and seed alone, itself among them.
+
+    Options are those of the frame, which names files and classes of one name apart.
+    """
+    given = {record.directory.path: _without_norm(record.options) for record in frame.records if record.options}
     finished = [record for record in frame.records if record.finished and record.options]
-    return [record.directory for record in finished if record.options and _without_norm(record.options) == wanted]
+    return [each.directory for each in finished if given[each.directory.path] == given.get(directory.path)]
 
 
 def _without_norm(options: Options) -> dict[str, str]:

@@ -15,6 +15,7 @@ from normexp.config.text import shown
 from normexp.errors import UserError, did_you_mean, unknown
 from normexp.evidence.curves import Cell, Curve
 from normexp.report.frames.labels import PLACES, Labels
+from normexp.report.frames.own_names import with_names_apart
 from normexp.report.frames.record import OWN, Record
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Frame:
 
         for name in names:
             self.check_key(name)
-        readable = [record for record in self.records if not record.unreadable]
+        readable = with_names_apart([record for record in self.records if not record.unreadable])
         texts = {name: [text(record.value(name)) for record in readable] for name in names}
         return pd.DataFrame(texts, index=[record.run for record in readable], dtype=object)
 

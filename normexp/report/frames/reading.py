@@ -51,6 +51,7 @@ from normexp.report.frames.declared import declared_records
 from normexp.report.frames.frame import Frame, text
 from normexp.report.frames.labels import PLACES, Labels, among_values, order
 from normexp.report.frames.options import Options, run_options
+from normexp.report.frames.own_names import with_names_apart
 from normexp.report.frames.record import Record
 
 NEW = "new"  # the status of a run that was never started
@@ -67,7 +68,7 @@ def experiment_frame(experiment: Experiment, results: Path) -> Frame:
 def folder_frame(directories: Sequence[RunDirectory]) -> Frame:
     """Read run directories of no experiment; what varies between those of one data set and model tells arms apart."""
     root = os.path.commonpath([run.path for run in directories])
-    records = with_data_versions([_plain_record(run, _name(run, root)) for run in directories])
+    records = with_names_apart(with_data_versions([_plain_record(run, _name(run, root)) for run in directories]))
     together: dict[tuple[str, ...], list[Options | None]] = {}
     for record in records:
         together.setdefault(_place(record), []).append(record.options)
@@ -124,8 +125,10 @@ def _no_match(key: str, values: Sequence[str], records: Sequence[Record]) -> Use
 
 
 def _has(record: Record, key: str, value: str) -> bool:
-    """Tell whether a run has a value; a part of somebody's own goes by its name and as it was typed, my_norms.Scale."""
-    return _equal(record.value(key), value) or ("." in value and record.value(target_key(key)) == value)
+    """Tell whether a run has a value; a part of somebody's own goes by its name, also with modules: my_norms.Scale."""
+    target = target_key(key)
+    own = record.options is not None and target in record.options.changed
+    return _equal(record.value(key), value) or (own and f".{record.value(target)}".endswith(f".{value}"))
 
 
 def _experiment_records(experiment: Experiment, results: Path) -> dict[Path, Record]:

@@ -24,6 +24,16 @@ def test_peers_differ_in_norm_and_seed_alone(fabricate: Fabric) -> None:
     assert (run.path / "curves.svg").exists()
 
 
+def test_a_run_is_its_own_peer_where_names_are_told_apart(fabricate: Fabric) -> None:
+    """Files and networks of one name are named otherwise in a frame than in the run's own configuration."""
+    fabricate(0.8, norm="none", model___target_="her_nets.Net")
+    run = fabricate(0.9, norm="batch", model___target_="my_nets.Net")
+    assert "| batch |" in compare(run)
+    file = {"dataset": "csv", "dataset__file": "h.csv"}
+    fabricate(0.8, norm="none", **file, sha256="0123456789ab")
+    assert "| batch |" in compare(fabricate(0.9, norm="batch", **file, sha256="cdef01234567"))
+
+
 def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypatch) -> None:
     """Ten thousand runs in a folder must not make the next one slower."""
     runs = {word: fabricate(norm="none") for word in ("norm=batch", "norm=none seed=1", "optim.lr=0.3", "epochs=9")}

@@ -9,7 +9,7 @@ from normexp.errors import UserError
 from normexp.records import CONFIG, RunDirectory
 from normexp.report.commands.runs import chosen_runs
 from normexp.report.frames.options import run_options
-from normexp.report.frames.reading import folder_frame
+from normexp.report.frames.reading import folder_frame, where
 from normexp.report.notes import notes
 
 
@@ -131,6 +131,17 @@ def test_files_of_one_name_are_told_apart_by_their_contents_whatever_is_said_of_
 def test_own_scheme_goes_by_its_class(fabricate: Fabric) -> None:
     run = fabricate(norm___target_="my_norms.MyNorm")
     assert labels([run, fabricate(norm="batch")]) == ["batch", "MyNorm"]
+
+
+def test_own_schemes_of_one_name_go_by_as_much_of_their_modules_as_tells_them_apart(fabricate: Fabric) -> None:
+    paths = ("my_norms.Scale", "her.norms.Scale", "deep.er.my_norms.Scale", "my_norms.batch", "my_norms.Other")
+    runs = [fabricate(norm="batch"), *(fabricate(norm___target_=path) for path in paths)]
+    names = ["batch", "Other", "er.my_norms.Scale", "my_norms.Scale", "my_norms.batch", "norms.Scale"]
+    frame = folder_frame(runs)
+    assert list(dict.fromkeys(frame.runs["arm"])) == names
+    assert sorted(set(frame.keys(["norm"])["norm"])) == sorted(names)
+    assert labels([record.directory for record in where(frame, {"norm": ["norms.Scale"]}).records]) == ["Scale"]
+    assert len(where(frame, {"norm": ["Scale"]}).records) == 3
 
 
 def test_a_run_is_said_to_be_running_while_somebody_trains_it(fabricate: Fabric) -> None:

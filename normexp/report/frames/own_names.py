@@ -11,7 +11,7 @@ from normexp.report.frames.record import Record
 
 
 def with_names_apart(records: Sequence[Record]) -> list[Record]:
-    """Return the records; a class of one.s own that has the name of another, or of an option, has its module's, too."""
+    """Return the records; a class of one's own that has the name of another, or of an option, has its module's, too."""
     for group in GROUPS:
         given = {_path(record.options, group) for record in records if record.options}
         if len({path.rpartition(".")[2] for path in given}) < len(given):

@@ -114,7 +114,9 @@ BY_HAND: Mapping[str, str] = {
         "300 10 140 17 34 600 170 850 1,500 64 900 100 64 2 900 10 11,500 10 1,000 1,000 100,000 1,000 100,000 "
         "10,000 3,000"
     ),
-    "docs/transformers.md": "1,115,394 8 256 2,000 12 768 1,024 50,257 124,439,808 1 2 2 1 4 1 4 0 0 0 0 2,000 64 8 8",
+    "docs/transformers.md": (
+        "1,115,394 8 256 2,000 12 768 1,024 50,257 124,439,808 1 2 2 1 4 1 4 0 0 0 0 2,000 64 8 8 51"
+    ),
     "docs/which_norm.md": "20",
     "arpit2016_batch_size_1/deviations": "8 8 12 18 50,000",
     "arpit2016_data_normalization/deviations": "16 50,000",
@@ -170,7 +172,8 @@ BY_HAND: Mapping[str, str] = {
     "salimans2016_beta1/deviations": "2 750 50,000",
     "salimans2016_table1/deviations": "500 50,000 1,500 100,000 3 1,500 100,000 5",
     "statistics_leakage/deviations": "1000 5 20",
-    "vit_norms/deviations": "1,257 5 9",
+    "vit_norms": "0.7 0.2 51 87 86",
+    "vit_norms/deviations": "1,257 5 9 14 51 51",
     "which_norm": "704 0.2 0.05 0.05 0.0125 176 704",
     "which_norm_rates": "176 704 0.8",
     "which_norm_whole_rates/deviations": "3.2 704",

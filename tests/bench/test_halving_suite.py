@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from normexp.bench import trained_halving
 from normexp.bench.suites import halving
 
 TOP = Path(__file__).parents[2]
@@ -22,3 +23,15 @@ def test_one_rung_of_everything_is_the_full_grid(monkeypatch):
     for place in experiment.choices(list(experiment.arms)).values():
         full, chosen = halving.replayed(experiment, [400], [], *place)
         assert full == chosen
+
+
+def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monkeypatch):
+    """Fewer that go on find fewer: with one, what the short trials prefer."""
+    monkeypatch.setattr(trained_halving, "WHOLE", trained_halving.SHORT)
+    found = [row[1:] for row in trained_halving.rows(TOP / "results") if row[0].endswith("whole runs")]
+    assert found == [
+        ["all for 176 steps", "0.25", "10", "2", "2 of 8"],
+        ["all for 176 steps, 2 for 704", "0.65", "10", "5", "1 of 5"],
+        ["all for 176 steps, 3 for 704", "0.85", "10", "9", "0 of 1"],
+        ["all for 704 steps", "1.00", "10", "10", "0 of 0"],
+    ]

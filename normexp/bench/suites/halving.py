@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from normexp.bench import trained_halving
 from normexp.bench.result import Result
-from normexp.errors import UserError
-from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.grids import Halving, Selection
+from normexp.bench.trained_halving import recorded
+from normexp.experiments.experiment import Experiment, Point
+from normexp.experiments.grids import Halving
 from normexp.experiments.halving import share_of_grid
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
-from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import Choosing, Trial, combinations, goodness
-from normexp.records import METRICS, RunDirectory, final_score
+from normexp.records import METRICS
 
 RESULTS = Path("results")
 IN_THIRDS = ("which_norm_small",)  # of the epoch that a run lasts: two sizes of the batch, two numbers of steps
@@ -27,8 +27,6 @@ DESIGNS = {  # experiment, of full grids whose curves have evaluations in betwee
     "ioffe2015_table": (([500, 1500], [2]),),
     "which_norm_small": (([1, 3], [2]), ([1, 3], [3])),
 }
-AS_TRAINED = ("which_norm", "which_norm_rates", "desk")  # a halving, the full grid of its last rung, their scale
-KEPT = (1, 2, 3)  # of the trials of its first rung
 
 
 def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
@@ -44,7 +42,7 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         name="halving",
         caption="Successive halving beside the full grid, both from recorded runs.",
         headers=["experiment", "design", "share of the grid's steps", "choices", "the same", "another within noise"],
-        cells=[*cells, *as_trained()],
+        cells=[*cells, *trained_halving.rows(RESULTS)],
         notes=(
             "Replayed, but for which_norm: the rungs are places of the curves that the full grid recorded.",
             "digits_rates_grid: 12 combinations of rate and momentum, three seeds; its rate is constant, so that the "
@@ -56,43 +54,9 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "which_norm_small: six rates, three seeds, batches of 128 and of 8; its rate falls along the whole run.",
             "which_norm: five rates, one seed; its rungs as they were trained, each with a schedule of its own length, "
             "beside `which_norm_rates`, where every rate trained for the steps of the last rung.",
+            "which_norm, whole runs: beside `which_norm_whole_rates`, once it is trained: another seed, not the highest rate.",
         ),
     )
-
-
-def as_trained() -> Iterator[list[str]]:
-    """Yield a row per number of trials that go on from a first rung, each trained as one, to that of the full grid."""
-    halved, grid = (load(name, AS_TRAINED[2]) for name in AS_TRAINED[:2])
-    select, tried = halved.select, read_selection(halved, RESULTS)["tried"]
-    assert select is not None
-    assert select.halving is not None
-    first, last = select.halving.steps
-    short = {arm: [trial for trial in tried[arm] if trial["steps"] == first] for arm in grid.arms}
-    full = {arm: list(_last_scores(grid, arm, select.metric)) for arm in grid.arms}
-    for keep in KEPT:
-        later = [keep] if keep > 1 else []
-        same = sum(_chosen(short[arm], full[arm], keep, select) == _best(full[arm], select) for arm in grid.arms)
-        share = first / last + sum(later) / len(combinations(select))
-        words = _words([first, last][: 1 + len(later)], later, in_thirds=False)
-        yield [AS_TRAINED[0], words, f"{share:.2f}", str(len(full)), str(same), ""]
-
-
-def _chosen(short: Sequence[Trial], full: Sequence[Trial], keep: int, select: Selection) -> dict[str, object]:
-    """Return the values that are best at the full length among those that are best at a short one."""
-    going = sorted(short, key=lambda trial: -goodness(trial, select))[:keep]
-    values = [trial["values"] for trial in going]
-    return _best((trial for trial in full if trial["values"] in values), select)
-
-
-def _last_scores(grid: Experiment, arm: str, metric: str) -> Iterator[Trial]:
-    """Yield a trial of one score for every run of an arm; its values are all of its point but the seed."""
-    for point in grid.points():
-        score = final_score(_recorded(run_place(RESULTS, grid, arm, point)), metric)
-        yield {"values": {key: value for key, value in point if key != "seed"}, "scores": [score], "mean": score}
-
-
-def _best(trials: Iterable[Trial], select: Selection) -> dict[str, object]:
-    return max(trials, key=lambda trial: goodness(trial, select))["values"]
 
 
 def _words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool) -> str:
@@ -138,13 +102,6 @@ def replayed(
 
 
 def _curve(path: Path, metric: str, in_thirds: bool) -> dict[int, float]:
-    rows = _recorded(path).rows(METRICS)
+    rows = recorded(path).rows(METRICS)
     places = (round(3 * float(row["epoch"])) if in_thirds else int(row["step"]) for row in rows)
     return {place: float(row[metric] or "nan") for place, row in zip(places, rows, strict=True)}
-
-
-def _recorded(path: Path) -> RunDirectory:
-    run = RunDirectory(path)
-    if not run.rows(METRICS):
-        raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
-    return run

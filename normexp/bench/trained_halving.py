@@ -1,0 +1,106 @@
+"""A halving as it was trained, beside two full grids of its arms: one of its last rung's length, one of whole runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from normexp.errors import UserError
+from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.grids import Selection
+from normexp.experiments.load import load
+from normexp.experiments.noise import within_noise
+from normexp.experiments.selection import read_selection
+from normexp.experiments.trials import Trial, combinations, goodness
+from normexp.records import METRICS, RunDirectory, final_score
+
+HALVED, SHORT, WHOLE = "which_norm", "which_norm_rates", "which_norm_whole_rates"
+SCALE = "desk"
+KEPT: tuple[int, ...] = (1, 2, 3)  # of the trials of the first rung
+
+Grid = Mapping[str, Sequence[Trial]]  # arm -> a trial of every combination
+
+
+def rows(results: Path) -> Iterator[list[str]]:
+    """Yield what is chosen after a first rung and a second, beside either grid; a row per number of trials that go on.
+
+    The last row lets every trial go on: it is the grid of the second rung, beside whole runs. Of these there is none
+    before all are trained.
+    """
+    halved, short, whole = (load(name, SCALE) for name in (HALVED, SHORT, WHOLE))
+    select = halved.select
+    assert select is not None
+    assert select.halving is not None
+    tried, steps, every = read_selection(halved, results)["tried"], select.halving.steps, len(combinations(select))
+    first = {arm: [trial for trial in tried[arm] if trial["steps"] == steps[0]] for arm in halved.arms}
+    last = _grid(short, results, select.metric)
+    beside = [(HALVED, last, steps[1], KEPT)]
+    if _is_trained(whole, results):
+        ends = _grid(whole, results, select.metric)
+        beside.append((f"{HALVED}, whole runs", ends, _length(whole, results), (*KEPT, every)))
+    for name, grid, length, kept in beside:
+        for keep in kept:
+            chosen = {arm: _chosen(first[arm], last[arm], keep, select) for arm in halved.arms}
+            design = _design(steps, keep, every)
+            share = sum(trials * budget for trials, budget in design) / (every * length)
+            yield [name, _words(design), f"{share:.2f}", *_counts(chosen, grid, whole, select)]
+
+
+def recorded(path: Path) -> RunDirectory:
+    """Return a committed run. Raises: UserError where it is not there."""
+    run = RunDirectory(path)
+    if not run.rows(METRICS):
+        raise UserError(f"bench halving: {path} is not there; it reads a checkout's own records")
+    return run
+
+
+def _grid(grid: Experiment, results: Path, metric: str) -> Grid:
+    return {arm: [_trial(grid, arm, point, results, metric) for point in grid.points()] for arm in grid.arms}
+
+
+def _trial(grid: Experiment, arm: str, point: Point, results: Path, metric: str) -> Trial:
+    """Return a run as a trial of one score; its values are all of its point but the seed."""
+    score = final_score(recorded(run_place(results, grid, arm, point)), metric)
+    return {"values": {key: value for key, value in point if key != "seed"}, "scores": [score], "mean": score}
+
+
+def _is_trained(grid: Experiment, results: Path) -> bool:
+    places = (run_place(results, grid, arm, point) for arm in grid.arms for point in grid.points())
+    return all(RunDirectory(place).rows(METRICS) for place in places)
+
+
+def _length(grid: Experiment, results: Path) -> int:
+    """Return the steps of a grid's first run, which are those of every other."""
+    arm, point = next(iter(grid.arms)), next(iter(grid.points()))
+    return int(recorded(run_place(results, grid, arm, point)).status["steps"])
+
+
+def _design(steps: Sequence[int], keep: int, every: int) -> list[tuple[int, int]]:
+    """Return how many trials have how many steps; where all go on, no shorter ones are needed."""
+    going = [(keep, steps[1])] if keep > 1 else []
+    return going if keep == every else [(every, steps[0]), *going]
+
+
+def _words(design: Sequence[tuple[int, int]]) -> str:
+    (_, first), *later = design
+    return ", ".join([f"all for {first} steps", *(f"{trials} for {steps}" for trials, steps in later)])
+
+
+def _chosen(first: Sequence[Trial], last: Sequence[Trial], keep: int, select: Selection) -> dict[str, Any]:
+    """Return the values that are best after the last rung among those that are best after the first."""
+    going = [trial["values"] for trial in sorted(first, key=lambda trial: -goodness(trial, select))[:keep]]
+    return _best((trial for trial in last if trial["values"] in going), select)["values"]
+
+
+def _best(trials: Iterable[Trial], select: Selection) -> Trial:
+    return max(trials, key=lambda trial: goodness(trial, select))
+
+
+def _counts(chosen: Mapping[str, dict[str, Any]], grid: Grid, experiment: Experiment, select: Selection) -> list[str]:
+    """Return of how many choices how many are the grid's, and how many of the others are within noise of them there."""
+    best = {arm: _best(grid[arm], select) for arm in chosen}
+    others = [arm for arm in chosen if chosen[arm] != best[arm]["values"]]
+    mine = {arm: next(trial for trial in grid[arm] if trial["values"] == chosen[arm]) for arm in others}
+    near = sum(within_noise(best[arm], mine[arm], experiment, select) for arm in others)
+    return [str(len(chosen)), str(len(chosen) - len(others)), f"{near} of {len(others)}"]

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from normexp.config.text import short_repr
+from normexp.config.text import short_repr, shown
 from normexp.errors import UserError, unknown
 
 _KINDS = {
@@ -74,7 +74,7 @@ def check_once(values: Sequence[Any], *below: str | int) -> None:
     """Raise PydanticCustomError for what stands in a list twice."""
     for i, value in enumerate(values):
         if value in values[:i]:
-            raise refusal(f"{value!r} stands there twice", *below)
+            raise refusal(f"{short_repr(value)} stands there twice", *below)
 
 
 def first_problem(error: ValidationError, data: object) -> tuple[Path, str]:
@@ -110,7 +110,7 @@ def _words(error: ErrorDetails) -> str:
     if kind in ("literal_error", "union_tag_invalid"):
         expected = error["ctx"].get("expected") or error["ctx"]["expected_tags"]
         what, value = ("the name", error["input"]) if kind == "literal_error" else _tag(error)
-        return str(unknown(what, str(value), re.findall(r"'([^']*)'", expected)))
+        return str(unknown(what, shown(value), re.findall(r"'([^']*)'", expected)))
     if kind == "union_tag_not_found":
         return f"{error['ctx']['discriminator']} is missing in {given}".replace("'", "", 2)
     if bound := _BOUNDS.get(kind):
@@ -126,6 +126,7 @@ def _words(error: ErrorDetails) -> str:
     return f"{given}: {error['msg'][:1].lower()}{error['msg'][1:]}"
 
 
-def _tag(error: ErrorDetails) -> tuple[str, str]:
+def _tag(error: ErrorDetails) -> tuple[str, object]:
     """Return the key that tells the members of a union apart, and what was given for it."""
-    return error["ctx"]["discriminator"].strip("'"), error["ctx"]["tag"]
+    key = error["ctx"]["discriminator"].strip("'")
+    return key, error["input"][key]

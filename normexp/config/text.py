@@ -134,7 +134,16 @@ def dotted(path: Iterable[str | int]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).lstrip(".")
 
 
+def _in_yaml(value: object) -> str:
+    """Return a value as YAML has it on one line, {'a': [true, null]}, where Python has words of its own."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{_in_yaml(key)}: {_in_yaml(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_in_yaml, value))}]"
+    return repr(value) if isinstance(value, str | bytes) else shown(value)
+
+
 def short_repr(value: object) -> str:
-    """Return a value of a document as an error shows it: its representation, cut if it is long."""
-    text = repr(value)
+    """Return a value of a document as an error shows it: as YAML has it, texts in quotes, cut if it is long."""
+    text = _in_yaml(value)
     return text if len(text) <= SHORT else text[: SHORT - 3] + "..."

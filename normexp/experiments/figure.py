@@ -9,13 +9,14 @@ from typing import Annotated, Any, ClassVar, Literal, cast
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, model_validator
 
 from normexp.config.schema import Strict, check_once, refusal
+from normexp.config.text import short_repr
 from normexp.evidence.best_of import BEST_OF
 from normexp.evidence.claims.fields import Text, Where
 from normexp.evidence.scales import PAPER, SCALES, Scale
 
 
 def _listed(value: Any) -> Any:
-    return [value] if isinstance(value, str) else value
+    return [value] if isinstance(value, str | int | float) else value
 
 
 def _by_scale(value: Any) -> Any:
@@ -28,7 +29,7 @@ def _by_scale(value: Any) -> Any:
 def _number(given: Any) -> Any:
     """Refuse a truth value, which Python takes for 1 or 0."""
     if isinstance(given, bool):
-        raise refusal(f"{given!r} is not a number")
+        raise refusal(f"{short_repr(given)} is not a number")
     return given
 
 
@@ -50,13 +51,14 @@ Target = Annotated[float | str, BeforeValidator(_target)]
 Number = Annotated[float, BeforeValidator(_number)]
 Whole = Annotated[int, BeforeValidator(_number)]
 Truth = Annotated[bool, Field(strict=True)]
-OneOrMore = BeforeValidator(_listed)  # one text stands for the list of it
+OneOrMore = BeforeValidator(_listed)  # one text stands for the list of it; what is none is refused as one
 Texts = Annotated[list[str], OneOrMore]
 Names = Annotated[list[Text], Field(min_length=1), OneOrMore]
 Pair = Annotated[tuple[Number, Number], Field(description="[LOW, HIGH]")]
 Window = dict[Literal["x", "y"], Pair]
 Windows = Annotated[dict[Scale, Window], BeforeValidator(_by_scale)]
-XY = Annotated[list[Literal["x", "y"]], OneOrMore]
+LOG = Field(description="axes that are logarithmic")
+XY = Annotated[list[Literal["x", "y"]], OneOrMore, LOG]
 
 
 class Drawing(Strict):

@@ -16,7 +16,7 @@ from normexp.config.text import is_number
 from normexp.errors import unknown
 from normexp.evidence.claims.fields import At
 from normexp.evidence.metrics import better_direction
-from normexp.experiments.figure import XY, Figure, Names, Number, OneOrMore, Target, Texts, Truth, Whole, Windows
+from normexp.experiments.figure import LOG, XY, Figure, Names, Number, OneOrMore, Target, Texts, Truth, Whole, Windows
 from normexp.experiments.ranges import check_range
 
 SELECTION = "selection"  # the picture of how hyperparameters were chosen
@@ -73,7 +73,7 @@ class StepsToTarget(Figure):
     target: Target
     better: Literal["higher", "lower"] | None = None
     sort: Truth = False
-    log: Annotated[list[Literal["x"]], OneOrMore] = []
+    log: Annotated[list[Literal["x"]], OneOrMore, LOG] = []
 
     @model_validator(mode="after")
     def _in_range(self) -> StepsToTarget:
@@ -122,7 +122,7 @@ class Bars(Figure):
     relative_to: str | None = None
     sort: Truth = False
     together: Truth = False
-    log: Annotated[list[Literal["x"]], OneOrMore] = []
+    log: Annotated[list[Literal["x"]], OneOrMore, LOG] = []
 
     @model_validator(mode="after")
     def _together_along_an_axis(self) -> Bars:
@@ -154,7 +154,7 @@ class Heat(Figure):
     axis: str | None = None
     at: At = "last"
     relative_to: str | None = None
-    log: Annotated[list[Literal["z"]], OneOrMore] = []
+    log: Annotated[list[Literal["z"]], OneOrMore, LOG] = []
 
     @model_validator(mode="after")
     def _one_of(self) -> Heat:
@@ -171,7 +171,7 @@ class Percentiles(Figure):
     kind: Literal["percentiles"]
     layer: str
     seed: Whole | None = None
-    log: Annotated[list[Literal["y"]], OneOrMore] = []
+    log: Annotated[list[Literal["y"]], OneOrMore, LOG] = []
 
 
 class Multiples(Figure):
@@ -232,7 +232,7 @@ class Contour(Figure):
     z: str
     path: str | None = None
     seed: Whole | None = None
-    log: Annotated[list[Literal["x", "y", "z"]], OneOrMore] = []
+    log: Annotated[list[Literal["x", "y", "z"]], OneOrMore, LOG] = []
 
 
 FigureSpec = Annotated[

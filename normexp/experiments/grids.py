@@ -10,6 +10,7 @@ from pydantic import AfterValidator, Field, model_validator
 from normexp.config.intervals import EXAMPLE, read_interval
 from normexp.config.own import PLUGINS
 from normexp.config.schema import Strict, check_once, refusal
+from normexp.config.text import short_repr
 from normexp.errors import UserError, did_you_mean
 from normexp.evidence.claims.fields import Text
 from normexp.evidence.metrics import better_direction
@@ -44,7 +45,7 @@ def _axes(per: list[str]) -> list[str]:
 def _values(grid: dict[str, Any]) -> dict[str, list[Any]]:
     for key, values in grid.items():
         if not isinstance(values, list) or not values:
-            raise refusal(f"{values!r} is not a list of values{_as_list(values)}", key)
+            raise refusal(f"{short_repr(values)} is not a list of values{_as_list(values)}", key)
         check_once(values, key)
     return _plain(grid)
 
@@ -55,7 +56,7 @@ def _as_list(values: Any) -> str:
         start, stop = (int(bounds[1]), int(bounds[2])) if bounds[2] else (0, int(bounds[1]))
         meant = [*range(start, min(stop, start + MOST_PROPOSED))]
         return did_you_mean(str(meant)) if meant and meant[-1] == stop - 1 else ""
-    return did_you_mean(str([values])) if isinstance(values, bool | int | float) else ""
+    return did_you_mean(short_repr([values])) if isinstance(values, bool | int | float) else ""
 
 
 def _values_or_intervals(search: dict[str, Any]) -> dict[str, Any]:
@@ -156,7 +157,8 @@ class Selection(SelectionAtScale):
             raise refusal("give either halving or sampler")
         for key, values in self.search.items():
             if self.sampler and not isinstance(values, str):
-                raise refusal(f"{values!r} is a list; `sampler` draws from an interval, as {EXAMPLE}", "search", key)
+                told = f"{short_repr(values)} is a list; `sampler` draws from an interval, as {EXAMPLE}"
+                raise refusal(told, "search", key)
             if not self.sampler and isinstance(values, str):
                 raise refusal(f"{values!r} is an interval; give `sampler` with it, or a list of values", "search", key)
         return self

@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from inspect import cleandoc
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from normexp.config.schema import spelling
 from normexp.evidence.claims import estimands as claims
@@ -85,11 +88,25 @@ def _section(title: str, models: list[type[BaseModel]]) -> Iterator[str]:
 def _own_keys(model: type[BaseModel]) -> str:
     """Return the keys that a kind of figure has beside those of every figure, the ones that it needs first."""
     own = {name: field for name, field in model.model_fields.items() if name not in Figure.model_fields}
-    meanings = _attributes(model)
-    words = {name: f"`{name}`" + (f" ({meanings[name]})" if name in meanings else "") for name in own if name != "kind"}
+    meanings = {name: _meaning(model, name, field) for name, field in own.items()}
+    words = {name: f"`{name}`" + (f" ({meanings[name]})" if meanings[name] else "") for name in own if name != "kind"}
     needed = ", ".join(text for name, text in words.items() if own[name].is_required())
     others = ", ".join(text for name, text in words.items() if not own[name].is_required())
     return "; ".join(part for part in (needed and f"needs {needed}", others and f"takes {others}") if part) + "."
+
+
+def _meaning(model: type[BaseModel], name: str, field: FieldInfo) -> str:
+    """Return what a key means, and the words that it, or each of its items, may be."""
+    words = (", " if get_origin(field.annotation) is list else " or ").join(_literals(field.annotation))
+    return ": ".join(filter(None, [field.description or _attributes(model).get(name, ""), words]))
+
+
+def _literals(annotation: Any) -> list[str]:
+    """Return the words that a type allows, alone or in a list."""
+    if get_origin(annotation) is Literal:
+        return list(get_args(annotation))
+    inside = get_args(annotation) if get_origin(annotation) in (list, Union, UnionType) else ()
+    return [word for each in inside for word in _literals(each)]
 
 
 def _attributes(model: type[BaseModel]) -> dict[str, str]:

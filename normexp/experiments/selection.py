@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.intervals import read_interval
-from normexp.config.text import is_number
+from normexp.config.text import is_number, short_repr
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.halving import last_rung, rungs, trials_of
@@ -89,9 +89,9 @@ def _not_searched(values: Mapping[str, Any], search: Mapping[str, Sequence[Any] 
         tried = search[key]
         if isinstance(tried, str):
             if value not in read_interval(key, tried):
-                return f"{key}={value!r} is not in {tried}"
+                return f"{key}={short_repr(value)} is not in {tried}"
         elif not any(type(value) is type(each) and value == each for each in tried):
-            return f"{key}={value!r} was not tried; tried are {', '.join(map(str, search[key]))}"
+            return f"{key}={short_repr(value)} was not tried; tried are {', '.join(map(short_repr, tried))}"
     return None
 
 

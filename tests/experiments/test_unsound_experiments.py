@@ -76,6 +76,13 @@ UNSOUND = {
     ),
     "impossible arm": (change("grid", "batch_size", to=[1]), "arm 'With BN': batch_size=1 with norm=batch"),
     "seed is no list": (change("grid", "seed", to=3), "grid.seed: 3 is not a list of values", "; did you mean [3]?"),
+    "seed is a truth value": (
+        change("grid", "seed", to=True),
+        "grid.seed: true is not a list of values",
+        "; did you mean [true]?",
+    ),
+    "a truth value twice": (change("grid", "compile", to=[True, True]), "grid.compile: true stands there twice"),
+    "a claim in nothing": (change("claims", 0, "in", to=None), "claims[0].in: null is"),
     "seed is a range": (
         change("grid", "seed", to="range(1,4)"),
         "grid.seed: 'range(1,4)' is not a list of values",
@@ -318,7 +325,7 @@ UNSOUND = {
     ),
     "figure at a truth value": (
         change("figures", 0, "reference", to=[{"at": True, "text": "x"}]),
-        "figures[0].reference[0].at: True is not a number",
+        "figures[0].reference[0].at: true is not a number",
     ),
     "figure with a number as a truth value": (
         change("figures", 0, to={"name": "a", "kind": "bars", "metric": "test/loss", "sort": 0}),
@@ -326,15 +333,15 @@ UNSOUND = {
     ),
     "figure up to a truth value": (
         change("figures", 0, "limits", to=[0.1, True]),
-        "figures[0].limits[1]: True is not a number",
+        "figures[0].limits[1]: true is not a number",
     ),
     "figure of a published truth value": (
         change("figures", 0, "published", to={"Plain": {"step": [1], "value": [True]}}),
-        "figures[0].published.Plain.value[0]: True is not a number",
+        "figures[0].published.Plain.value[0]: true is not a number",
     ),
     "figure of a true seed": (
         change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": True}),
-        "figures[0].seed: True is not a number",
+        "figures[0].seed: true is not a number",
     ),
     "figure of a seed that is not run": (
         change("figures", 0, to={"name": "a", "kind": "percentiles", "layer": "x", "seed": 77}),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
+from normexp.config.text import short_repr
 from normexp.errors import UserError, unknown
 from normexp.evidence.claims.claim import Claim
 from normexp.evidence.claims.estimands import Difference, Trend
@@ -30,7 +31,8 @@ def check_names(claim: AnyOne, arm_names: Sequence[str], metric_names: Sequence[
     if isinstance(claim, Trend):
         _check_axis(claim.axis, axes)
         if claim.axis in dict(claim.of.point):
-            raise UserError(f"axis {claim.axis!r} is fixed at {dict(claim.of.point)[claim.axis]!r}, so nothing varies")
+            fixed = short_repr(dict(claim.of.point)[claim.axis])
+            raise UserError(f"axis {claim.axis!r} is fixed at {fixed}, so nothing varies")
     return claim
 
 

@@ -40,6 +40,22 @@ SHAPES: dict[str, tuple[dict[str, Any], str]] = {
     "key": ({"kind": "against", "metric": "m", "axis": "a", "lg": ["x"]}, "key 'lg' .*did you mean log"),
     "missing key": ({"kind": "contour", "table": "t", "x": "x", "y": "y"}, "z: is missing"),
     "log axis": ({"kind": "heat", "metric": "m", "axis": "a", "log": ["y"]}, "'y' .*allowed: z"),
+    "log of no axis": (
+        {"kind": "curves", "metric": "m", "log": True},
+        r"figures\[0\]\.log: the name 'true' does not exist; allowed: x, y$",
+    ),
+    "log of a number": ({"kind": "heat", "metric": "m", "axis": "a", "log": 10}, "'10' .*allowed: z"),
+    "log of nothing": ({"kind": "curves", "metric": "m", "log": None}, "log: null is not a list"),
+    "log of a mapping": ({"kind": "curves", "metric": "m", "log": {"x": True}}, "log: {'x': true} is not a list"),
+    "arms of no name": (
+        {"kind": "curves", "metric": "m", "arms": False},
+        "arms: false is not a text; in quotes it is: 'false'$",
+    ),
+    "kind of no name": ({"kind": True, "metric": "m"}, "kind 'true' does not exist"),
+    "a number that is none": (
+        {"kind": "curves", "metric": "m", "reference": [{"at": True, "text": "t"}]},
+        "at: true is not a number",
+    ),
     "x": ({"kind": "curves", "metric": "m", "x": "epochs"}, "x: the name 'epochs' .*did you mean epoch"),
     "panels": (
         {"kind": "multiples", "statistic": "s", "panels": "layers"},

@@ -53,6 +53,11 @@ class Line:
         return self.style == BEHIND
 
     @property
+    def is_there(self) -> bool:
+        """Whether there is anything of it to see: a statistic that an arm lacks has neither points nor crosses."""
+        return bool(len(self.x) or self.crosses)
+
+    @property
     def reach(self) -> Numbers:
         """The larger of mean and upper end at every step."""
         return np.fmax(self.mean, self.high)

@@ -40,6 +40,9 @@ def _lines(chart: Chart) -> Iterator[str]:
         yield _meaning(chart, lines)
     if chart.mark == "interval" and any(line.median.any() for line in lines):
         yield MEDIAN
+    there = {line.name for line in lines if line.is_there}
+    if lacking := [name for name in dict.fromkeys(line.name for line in lines) if name and name not in there]:
+        yield f"Without a value, so without a line: {'; '.join(lacking)}."
     if any(line.crosses for line in lines):
         yield from _crosses(chart, panels)
     if chart.mark == "interval" and any(map(_are_moved, panels.values())):

@@ -175,7 +175,7 @@ def _name(
         for panel, ax in axes.items():
             _name_above(ax, chart, lines[panel], theme)
         return
-    shown = dict.fromkeys(line.name for each in lines.values() for line in each if line.name)
+    shown = dict.fromkeys(line.name for each in lines.values() for line in each if line.name and line.is_there)
     if chart.has_rows and chart.colour:
         shown = dict.fromkeys(chart.styles)
     if not shown:
@@ -202,8 +202,8 @@ def _samples(chart: Chart, names: Sequence[str], theme: Theme) -> tuple[list[Pat
 
 def _name_above(ax: Axes, chart: Chart, lines: Sequence[Line], theme: Theme) -> None:
     """Name the lines that a panel is about above it."""
-    looks = {line.name: _sample_style(chart, line.name, theme) for line in lines if line.name}
-    length = max(_sample(look, theme) for look in looks.values())
+    looks = {line.name: _sample_style(chart, line.name, theme) for line in lines if line.name and line.is_there}
+    length = max((_sample(look, theme) for look in looks.values()), default=0.0)
     letters = int(width_of(ax, theme) / (SMALLER * theme.font * WIDE_LETTER) - 2 * length)
     handles = [Line2D([], [], label=_wrapped(name, max(letters, SAMPLE)), **look) for name, look in looks.items()]
     ax.legend(handles=handles, handlelength=length, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0)

@@ -69,7 +69,9 @@ def _varies(key: str, arms: Sequence[Mapping[str, str]], changed: bool) -> bool:
     """
     if len({arm.get(key) for arm in arms}) == 1:
         return False
-    group, dot, _ = key.partition(".")
+    group, dot, _ = key.rpartition(".")
+    if not any(group in arm for arm in arms):  # it is no part of a scheme
+        group = key.partition(".")[0]
     if key == NOTE:
         group = "dataset"
     elif not dot or (changed and not key.endswith("_target_")):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import PurePath
 
 from normexp.config import flat
 from normexp.config.defaults import with_defaults
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
+from normexp.config.options import option
 from normexp.config.own import GROUPS as OWN_GROUPS
 from normexp.config.own import target_key
+from normexp.config.parts import TARGET, part_options
 from normexp.config.text import shown
 from normexp.records import RunDirectory, printable
 
@@ -32,6 +36,17 @@ class Options(dict[str, str]):
         self.seed, self.changed = seed, changed
 
 
+def parts_of(options: Iterable[str]) -> list[str]:
+    """Return the keys of the parts that a scheme has, as `norm.activations` of a stack."""
+    return [key.removesuffix(f".{TARGET}") for key in options if re.fullmatch(rf"norm\.[^.]+\.{TARGET}", key)]
+
+
+@cache
+def _part_options() -> dict[str, str]:
+    """Return {class: option} of the schemes that may be a part."""
+    return {option("norm", name)[TARGET]: name for name in part_options()}
+
+
 def run_options(directory: RunDirectory) -> Options:
     """Read a run's options. Raises UserError where its config cannot be read.
 
@@ -47,6 +62,11 @@ def run_options(directory: RunDirectory) -> Options:
     for group in OWN_GROUPS:  # a part of the user's own goes by its class name
         if target_key(group) in changed:
             options[group] = options[target_key(group)].rpartition(".")[2]
+    for part in parts_of(options):
+        target = options[target_key(part)]
+        options[part] = _part_options().get(target) or target.rpartition(".")[2]
+        changed -= {part}  # it is in a label where stacks differ in it
+        changed |= set() if target in _part_options() else {target_key(part)}
     options[NOTE] = str(directory.data.get("note") or "")
     options = {key: printable(value, most=len(value)) for key, value in options.items()}
     return Options(options, int(config.get("seed", 0)), changed)

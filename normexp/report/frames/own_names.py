@@ -6,13 +6,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from normexp.config.own import GROUPS, target_key
-from normexp.report.frames.options import Options
+from normexp.report.frames.options import Options, parts_of
 from normexp.report.frames.record import Record
 
 
 def with_names_apart(records: Sequence[Record]) -> list[Record]:
     """Return the records; a class of one's own that has the name of another, or of an option, has its module's, too."""
-    for group in GROUPS:
+    parts = {part: None for record in records for part in parts_of(record.options or ())}
+    for group in (*GROUPS, *parts):
         given = {_path(record.options, group) for record in records if record.options}
         if len({path.rpartition(".")[2] for path in given}) < len(given):
             records = [_renamed(record, group, given) for record in records]

@@ -144,6 +144,21 @@ def test_own_schemes_of_one_name_go_by_as_much_of_their_modules_as_tells_them_ap
     assert len(where(frame, {"norm": ["Scale"]}).records) == 3
 
 
+def test_a_part_of_a_stack_goes_by_its_option_or_class(fabricate: Fabric) -> None:
+    def stack(activations: str, seed: int = 0) -> RunDirectory:
+        plugins = f"plugins=[{activations.rpartition('.')[0]}]"
+        given = ("norm=stack", "norm.weights=weight", f"norm.activations={activations}", f"seed={seed}")
+        return recorded(fabricate(), *given, *([plugins] if "." in activations else []))
+
+    batch = recorded(fabricate(), "norm=batch")
+    assert labels([batch, stack("my_norms.Scale")]) == ["batch", "stack"]
+    runs = [stack(name, seed) for name in ("group", "my_norms.Scale") for seed in (0, 1)]
+    assert labels([batch, *runs]) == ["batch", "stack, norm.activations=Scale", "stack, norm.activations=group"]
+    frame = folder_frame([*runs, stack("her.norms.Scale"), stack("layer")])
+    names = ["layer", "group", "my_norms.Scale", "norms.Scale"]
+    assert sorted(dict.fromkeys(frame.runs["arm"])) == [f"stack, norm.activations={name}" for name in sorted(names)]
+
+
 def test_a_run_is_said_to_be_running_while_somebody_trains_it(fabricate: Fabric) -> None:
     runs = [fabricate(norm="batch"), fabricate(norm="batch", seed=1, status="running")]
     with runs[1].lock():

@@ -46,8 +46,8 @@ def by_complex_step(function, point: np.ndarray) -> np.ndarray:
     return result
 
 
-def test_eight_schemes_are_recurrent():
-    assert SCHEMES == ["none", "layer", "normprop", "recurrent_batch", "rms", "scale_norm", "ssnorm", "weight"]
+def test_nine_schemes_are_recurrent():
+    assert SCHEMES == ["none", "layer", "normprop", "recurrent_batch", "rms", "scale_norm", "ssnorm", "stack", "weight"]
 
 
 @each_case

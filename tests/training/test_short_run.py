@@ -67,7 +67,7 @@ def test_the_share_of_the_start_counts_what_moves_the_averages(overrides, share)
 @pytest.mark.parametrize(
     ("overrides", "steps"),
     [
-        (["norm=stack", "norm.activations=batch", "norm.activations.momentum=0.02", POPULATION], 30),
+        (["norm=stack", "norm.activations=batch", POPULATION], 30),
         (["norm=batch", "norm.momentum=0.02", "norm.running=source", "norm.bias_correction=true"], 30),
         (["norm=recurrent_batch", "norm.momentum=0.02", "norm.estimates=batch"], 30),
         (["norm=batch"], 5),  # a trial

@@ -8,6 +8,7 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, Point, run_place
+from normexp.experiments.freeze import finished_runs
 from normexp.experiments.grids import Selection
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
@@ -36,15 +37,23 @@ def rows(results: Path) -> Iterator[list[str]]:
     first = {arm: [trial for trial in tried[arm] if trial["steps"] == steps[0]] for arm in halved.arms}
     last = _grid(short, results, select.metric)
     beside = [(HALVED, last, steps[1], KEPT)]
-    if _is_trained(whole, results):
+    if finished_runs(whole, results) == len(whole.arms) * len(whole.points()):
         ends = _grid(whole, results, select.metric)
         beside.append((f"{HALVED}, whole runs", ends, _length(whole, results), (*KEPT, every)))
     for name, grid, length, kept in beside:
         for keep in kept:
             chosen = {arm: _chosen(first[arm], last[arm], keep, select) for arm in halved.arms}
-            design = _design(steps, keep, every)
-            share = sum(trials * budget for trials, budget in design) / (every * length)
-            yield [name, _words(design), f"{share:.2f}", *_counts(chosen, grid, whole, select)]
+            budgets, going = _design(steps, keep, every)
+            trained = sum(trials * budget for trials, budget in zip([every, *going], budgets, strict=True))
+            share = f"{trained / (every * length):.2f}"
+            yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, whole, select)]
+
+
+def design_in_words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool = False) -> str:
+    """Return which trials are trained for how many steps, or thirds of a run: all for the first, some for more."""
+    first, *budgets = (f"{step}/3" if in_thirds else str(step) for step in steps)
+    later = (f", {count} for {budget}" for count, budget in zip(keep, budgets, strict=True))
+    return f"all for {first} {'of a run' if in_thirds else 'steps'}{''.join(later)}"
 
 
 def recorded(path: Path) -> RunDirectory:
@@ -65,26 +74,17 @@ def _trial(grid: Experiment, arm: str, point: Point, results: Path, metric: str)
     return {"values": {key: value for key, value in point if key != "seed"}, "scores": [score], "mean": score}
 
 
-def _is_trained(grid: Experiment, results: Path) -> bool:
-    places = (run_place(results, grid, arm, point) for arm in grid.arms for point in grid.points())
-    return all(RunDirectory(place).rows(METRICS) for place in places)
-
-
 def _length(grid: Experiment, results: Path) -> int:
     """Return the steps of a grid's first run, which are those of every other."""
     arm, point = next(iter(grid.arms)), next(iter(grid.points()))
     return int(recorded(run_place(results, grid, arm, point)).status["steps"])
 
 
-def _design(steps: Sequence[int], keep: int, every: int) -> list[tuple[int, int]]:
-    """Return how many trials have how many steps; where all go on, no shorter ones are needed."""
-    going = [(keep, steps[1])] if keep > 1 else []
-    return going if keep == every else [(every, steps[0]), *going]
-
-
-def _words(design: Sequence[tuple[int, int]]) -> str:
-    (_, first), *later = design
-    return ", ".join([f"all for {first} steps", *(f"{trials} for {steps}" for trials, steps in later)])
+def _design(steps: Sequence[int], keep: int, every: int) -> tuple[list[int], list[int]]:
+    """Return the steps of the rungs, and how many go on; where all would, none are trained for fewer steps."""
+    if keep == every:
+        return [steps[1]], []
+    return ([*steps], [keep]) if keep > 1 else ([steps[0]], [])
 
 
 def _chosen(first: Sequence[Trial], last: Sequence[Trial], keep: int, select: Selection) -> dict[str, Any]:

@@ -186,17 +186,18 @@ def _schemes(values: Values, choices: Mapping[str, str], about: About) -> Iterat
 
 def _keys_are_used(values: Values, choices: Mapping[str, str], about: About) -> None:
     """Refuse another value than the usual one of a key that does nothing beside these settings."""
-    schemes = {scheme.place: scheme for scheme in _schemes(values, choices, about)}
+    schemes = list(_schemes(values, choices, about))
+    chosen = {group: (name, values[group]) for group, name in choices.items() if group in values}
+    chosen |= {scheme.place: (scheme.name, scheme.values) for scheme in schemes}
     for key, beside, reason in [
         *_unused(choices, about),
         *_of_others(values, about),
         *_undrawn(values, choices, about),
-        *(each for scheme in schemes.values() for each in _unused_of(scheme, values, choices, about)),
+        *(each for scheme in schemes for each in _unused_of(scheme, values, choices, about)),
     ]:
         place, _, name = key.rpartition(".")
-        chosen = schemes[place].name if place in schemes else choices[place]
-        given = schemes[place].values if place in schemes else values[place]
-        if name in given and given[name] != option(place.partition(".")[0], chosen)[name]:
+        name_of_option, given = chosen[place]  # the option there, and its values
+        if name in given and given[name] != option(place.partition(".")[0], name_of_option)[name]:
             raise Impossible(f"{key}={shown(given[name])} with {beside}: {reason}")
 
 

@@ -16,7 +16,6 @@ def exchange(one: Path, other: Path, between: Path) -> None:
     Args:
         between: a free name, which `other` has for a moment where they cannot.
     """
-    sys.audit("os.rename", one, other, -1, -1)
     if not _in_one_step(one, other):
         other.rename(between)
         one.rename(other)
@@ -28,4 +27,7 @@ def _in_one_step(one: Path, other: Path) -> bool:
     if sys.platform != "linux":
         return False
     rename = getattr(ctypes.CDLL(None), "renameat2", None)  # not in every C library
-    return rename is not None and rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0
+    if rename is None:
+        return False
+    sys.audit("os.rename", one, other, -1, -1)  # as os.rename does: who watches what becomes of files sees this, too
+    return bool(rename(_HERE, os.fsencode(one), _HERE, os.fsencode(other), _EXCHANGE) == 0)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from normexp.bench import trained_halving
 from normexp.bench.result import Result
-from normexp.bench.trained_halving import recorded
+from normexp.bench.trained_halving import design_in_words, recorded
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Halving
 from normexp.experiments.halving import share_of_grid
@@ -37,7 +37,9 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
         choices = experiment.choices(list(experiment.arms)).values()
         for steps, keep in designs[: 1 if quick else None]:
             found = [replayed(experiment, steps, keep, *choice) for choice in choices]
-            cells.append([name, _words(steps, keep, name in IN_THIRDS), *_counts(experiment, found, steps, keep)])
+            cells.append(
+                [name, design_in_words(steps, keep, name in IN_THIRDS), *_counts(experiment, found, steps, keep)]
+            )
     yield Result(
         name="halving",
         caption="Successive halving beside the full grid, both from recorded runs.",
@@ -57,12 +59,6 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "which_norm, whole runs: beside `which_norm_whole_rates`, once trained; another seed, and no highest rate.",
         ),
     )
-
-
-def _words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool) -> str:
-    first, *budgets = (f"{step}/3" if in_thirds else str(step) for step in steps)
-    later = (f", {count} for {budget}" for count, budget in zip(keep, budgets, strict=True))
-    return f"all for {first} {'of a run' if in_thirds else 'steps'}{''.join(later)}"
 
 
 def _counts(

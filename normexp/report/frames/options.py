@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from functools import cache
 from pathlib import PurePath
@@ -38,7 +37,8 @@ class Options(dict[str, str]):
 
 def parts_of(options: Iterable[str]) -> list[str]:
     """Return the keys of the parts that a scheme has, as `norm.activations` of a stack."""
-    return [key.removesuffix(f".{TARGET}") for key in options if re.fullmatch(rf"norm\.[^.]+\.{TARGET}", key)]
+    owners = (key.removesuffix(f".{TARGET}") for key in options if key.endswith(TARGET))
+    return [owner for owner in owners if owner.startswith("norm.") and owner.count(".") == 1]
 
 
 @cache
@@ -62,11 +62,10 @@ def run_options(directory: RunDirectory) -> Options:
     for group in OWN_GROUPS:  # a part of the user's own goes by its class name
         if target_key(group) in changed:
             options[group] = options[target_key(group)].rpartition(".")[2]
-    for part in parts_of(options):
-        target = options[target_key(part)]
-        options[part] = _part_options().get(target) or target.rpartition(".")[2]
-        changed -= {part}  # it is in a label where stacks differ in it
-        changed |= set() if target in _part_options() else {target_key(part)}
+    parts = {part: options[target_key(part)] for part in parts_of(options)}
+    options |= {part: _part_options().get(target) or target.rpartition(".")[2] for part, target in parts.items()}
+    own = {target_key(part) for part, target in parts.items() if target not in _part_options()}
+    changed = changed.difference(parts) | own  # a part is in a label where stacks differ in it
     options[NOTE] = str(directory.data.get("note") or "")
     options = {key: printable(value, most=len(value)) for key, value in options.items()}
     return Options(options, int(config.get("seed", 0)), changed)

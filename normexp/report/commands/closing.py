@@ -12,6 +12,7 @@ from normexp.config.text import as_argument
 from normexp.errors import UserError
 from normexp.evidence.metrics import MEASURES
 from normexp.records import METRICS, RunDirectory
+from normexp.records.find import resolved
 from normexp.report.commands.runs import draw
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.neighbours import latest, neighbours
@@ -70,10 +71,11 @@ def compare(directory: RunDirectory) -> str:
     from normexp.report.tables.formats import markdown
     from normexp.report.tables.runs import table
 
-    beside = neighbours(directory)
-    near = latest(beside, directory)
+    itself = RunDirectory(resolved(directory.path))  # as it is found among the others, whatever leads to it
+    beside = neighbours(itself)
+    near = latest(beside, itself)
     frame = folder_frame(near)
-    runs = peers(directory, frame)
+    runs = peers(itself, frame)
     left_out = "".join(f"- {line}\n" for line in frame.left_out)
     if older := len(beside) - len(near):
         left_out += f"- {older:,} older runs; `normexp table {quote(as_argument(directory.path.parent))}` reads all\n"

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+import pytest
 from fabricated import Fabric
 
 from normexp.records import CONFIG, METRICS, STATUS, RunDirectory
@@ -32,6 +33,23 @@ def test_a_run_is_its_own_peer_where_names_are_told_apart(fabricate: Fabric) -> 
     file = {"dataset": "csv", "dataset__file": "h.csv"}
     fabricate(0.8, norm="none", **file, sha256="0123456789ab")
     assert "| batch |" in compare(fabricate(0.9, norm="batch", **file, sha256="cdef01234567"))
+
+
+@pytest.mark.parametrize("way", ["a relative path", "a link"])
+def test_a_run_finds_itself_whatever_leads_to_it(fabricate: Fabric, tmp_path: Path, monkeypatch, way: str) -> None:
+    oldest = fabricate(0.9, norm="batch")
+    os.utime(oldest.path / STATUS, (1, 1))
+    fabricate(0.8, norm="none", seed=1)
+    fabricate(0.8, norm="none", seed=2)
+    monkeypatch.setattr("normexp.report.frames.neighbours.MOST", 2)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.symlink_to(oldest.path.parent)
+    monkeypatch.chdir(oldest.path.parent)
+    given = Path(oldest.path.name) if way == "a relative path" else elsewhere / oldest.path.name
+    text = compare(RunDirectory(given))
+    assert "| batch |" in text
+    assert "| none " in text
+    assert text.endswith(f"figure: {given / 'curves.png'}")
 
 
 def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypatch) -> None:

@@ -252,6 +252,7 @@ SET_UPS: Mapping[str, str] = {
     "vit_norms": "1,500",
     "which_norm": "45,000",
     "which_norm_better_rates": "704 176",
+    "which_norm_one_rate": "704",
     "which_norm_small": "156 2,500",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,30 +24,57 @@ KEPT: tuple[int, ...] = (1, 2, 3)  # of the trials of the first rung
 Grid = Mapping[str, Sequence[Trial]]  # arm -> a trial of every combination
 
 
-def rows(results: Path) -> Iterator[list[str]]:
-    """Yield what is chosen after a first rung and a second, beside either grid; a row per number of trials that go on.
+@dataclass(frozen=True)
+class Rungs:
+    """Two rungs as they were trained.
 
-    The last row lets every trial go on: it is the grid of the second rung, beside whole runs. Of these there is none
-    before all are trained.
+    Args:
+        steps: of the first and the last.
+        first: a trial of every combination, for the steps of the first.
+        last: likewise for those of the last; of every combination that may come so far.
+        kept: how many trials go on, in a row each.
     """
-    halved, short, whole = (load(name, SCALE) for name in (HALVED, SHORT, WHOLE))
+
+    steps: tuple[int, int]
+    first: Grid
+    last: Grid
+    kept: Sequence[int]
+
+
+def rows(results: Path) -> Iterator[list[str]]:
+    """Yield what two rungs choose, beside the full grids; a row per number of trials that go on from the first."""
+    halved, whole = load(HALVED, SCALE), load(WHOLE, SCALE)
     select = halved.select
     assert select is not None
-    assert select.halving is not None
-    tried, steps, every = read_selection(halved, results)["tried"], select.halving.steps, len(combinations(select))
-    first = {arm: [trial for trial in tried[arm] if trial["steps"] == steps[0]] for arm in halved.arms}
-    last = _grid(short, results, select.metric)
-    beside = [(HALVED, last, steps[1], KEPT)]
-    if finished_runs(whole, results) == len(whole.arms) * len(whole.points()):
-        ends = _grid(whole, results, select.metric)
-        beside.append((f"{HALVED}, whole runs", ends, _length(whole, results), (*KEPT, every)))
-    for name, grid, length, kept in beside:
-        for keep in kept:
-            chosen = {arm: _chosen(first[arm], last[arm], keep, select) for arm in halved.arms}
-            budgets, going = _design(steps, keep, every)
-            trained = sum(trials * budget for trials, budget in zip([every, *going], budgets, strict=True))
-            share = f"{trained / (every * length):.2f}"
+    every = len(combinations(select))
+    for name, rungs, grid, length in _beside(halved, whole, select, results):
+        for keep in rungs.kept:
+            chosen = {arm: _chosen(rungs, arm, keep, select) for arm in halved.arms}
+            budgets, going = _design(rungs.steps, keep, every)
+            spent = sum(trials * budget for trials, budget in zip([every, *going], budgets, strict=True))
+            share = f"{spent / (every * length):.2f}"
             yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, whole, select)]
+
+
+def _beside(
+    halved: Experiment, whole: Experiment, select: Selection, results: Path
+) -> Iterator[tuple[str, Rungs, Grid, int]]:
+    """Yield a name, the rungs, the grid they are set beside, and the steps of its runs.
+
+    Beside whole runs, which are no grid before all are trained, every trial of the second rung may have gone on, and it
+    may itself be the first rung, of which some go on to whole runs.
+    """
+    assert select.halving is not None
+    start, end = select.halving.steps
+    tried = read_selection(halved, results)["tried"]
+    first = {arm: [trial for trial in tried[arm] if trial["steps"] == start] for arm in halved.arms}
+    last = _grid(load(SHORT, SCALE), results, select.metric)
+    yield HALVED, Rungs((start, end), first, last, KEPT), last, end
+    if finished_runs(whole, results) == len(whole.arms) * len(whole.points()):
+        ends, length = _grid(whole, results, select.metric), _length(whole, results)
+        name, every = f"{HALVED}, whole runs", len(combinations(select))
+        yield name, Rungs((start, end), first, last, (*KEPT, every)), ends, length
+        yield name, Rungs((end, length), last, ends, KEPT[1:]), ends, length
 
 
 def design_in_words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool = False) -> str:
@@ -87,10 +115,10 @@ def _design(steps: Sequence[int], keep: int, every: int) -> tuple[list[int], lis
     return ([*steps], [keep]) if keep > 1 else ([steps[0]], [])
 
 
-def _chosen(first: Sequence[Trial], last: Sequence[Trial], keep: int, select: Selection) -> dict[str, Any]:
+def _chosen(rungs: Rungs, arm: str, keep: int, select: Selection) -> dict[str, Any]:
     """Return the values that are best after the last rung among those that are best after the first."""
-    going = [trial["values"] for trial in sorted(first, key=lambda trial: -goodness(trial, select))[:keep]]
-    return _best((trial for trial in last if trial["values"] in going), select)["values"]
+    going = [trial["values"] for trial in sorted(rungs.first[arm], key=lambda trial: -goodness(trial, select))[:keep]]
+    return _best((trial for trial in rungs.last[arm] if trial["values"] in going), select)["values"]
 
 
 def _best(trials: Iterable[Trial], select: Selection) -> Trial:

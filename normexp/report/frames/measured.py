@@ -130,4 +130,5 @@ def read_measured(experiment: Experiment, results: Path) -> Measured:
     )
     if looks or not measured.partly:
         return measured
-    return replace(measured, waiting=f"{measured.partly}; claims wait for all of them")
+    claims = "; claims wait for all of them" if experiment.claims else ""
+    return replace(measured, waiting=f"{measured.partly}{claims}")

@@ -54,6 +54,11 @@ def test_a_table_says_first_how_much_is_trained_and_claims_wait(fabricate: Fabri
     assert "Ranking" not in summary
 
 
+def test_no_claims_are_said_to_wait_where_there_are_none(fabricate: Fabric) -> None:
+    experiment = replace(partly(fabricate, ("Plain", 2)).experiment, claims=[])
+    assert read_measured(experiment, fabricate.root).waiting == "5 of 6 runs are trained"
+
+
 def test_a_figure_says_below_its_title_how_much_of_it_is_trained(fabricate: Fabric) -> None:
     """A lone line in the limits of a finished figure looked like the result."""
     experiment = partly(fabricate, ("Plain", 2))

@@ -67,6 +67,19 @@ def test_neighbours_of_other_settings_are_not_parsed(fabricate: Fabric, monkeypa
     assert len(neighbours(RunDirectory(runs["epochs=9"].path))) == 1
 
 
+def test_runs_of_one_folder_are_neighbours_whatever_paths_led_to_it_and_to_the_data(fabricate: Fabric) -> None:
+    places = {
+        "none": "'results_dir=\"my runs\"' dataset.file=a.csv",
+        "batch": "'results_dir=\"/my data/my runs\"' dataset.file=../a.csv",
+    }
+    runs = [fabricate(norm=norm, dataset__file="a.csv") for norm in places]
+    for run, (norm, words) in zip(runs, places.items(), strict=True):
+        path = run.path / CONFIG
+        path.write_text(f"# normexp run recipe=none norm={norm} {words}\n{path.read_text()}")
+    assert [run.path for run in neighbours(runs[1])] == [run.path for run in runs]
+    assert "| none " in compare(runs[1])
+
+
 def test_of_many_neighbours_the_latest_are_compared(tmp_path: Path, monkeypatch) -> None:
     fabricate = Fabric(tmp_path / "of a friend")
     runs = [fabricate(norm="none", seed=seed) for seed in range(5)]

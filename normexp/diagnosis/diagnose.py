@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from normexp.diagnosis.batches import batches, first_tensor, on_device_of
 from normexp.diagnosis.cost import seconds
 from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
-from normexp.diagnosis.modes import change, disagreements
+from normexp.diagnosis.modes import Disagreement, change, disagreements
 from normexp.diagnosis.normalizations import (
     Moments,
     is_normalization,
@@ -96,9 +96,10 @@ class Examination:
         others = other_statistics(self.model)
         weights = normalized_weights(self.model)
         hidden = any(is_normalization(each) for each in self.strangers)
-        none = [] if self.norms or others or weights or hidden else _of_none()
+        moved = _moved(self.local, known={*self.norms, *others})
+        none = [] if self.norms or others or moved or weights or hidden else _of_none()
         found = [*self.stopped, *of_strangers(self.strangers.values()), *_of_modes(self.model, self.norms)]
-        found += [*none, *_of_others(others)]
+        found += [*none, *_of_others(others), *_of_moved(self.model, moved)]
         found += _of_normalized_weights(weights)
         found += _of_layers(self.norms, self.seen, sum(map(len, self.inputs)))
         found += of_predictions(self.model, self.inputs[0], BATCH in {each.kind for each in found})
@@ -192,6 +193,19 @@ def _of_others(others: Mapping[str, nn.Module]) -> Iterator[Finding]:
         yield Finding("other statistics", path, text, NOTE)
 
 
+def _moved(local: Mapping[str, Disagreement], known: Collection[str]) -> dict[str, Sequence[str]]:
+    """Return {path: buffers} of the layers whose statistics have names of their own; what computes weights is none."""
+    found = {path: each.moved for path, each in local.items() if each.moved and path not in known}
+    return {path: names for path, names in found.items() if "parametrizations" not in path.split(".")}
+
+
+def _of_moved(model: nn.Module, moved: Mapping[str, Sequence[str]]) -> Iterator[Finding]:
+    for path, names in moved.items():
+        kind = type(model.get_submodule(path)).__name__
+        text = f"{kind} keeps {', '.join(names)} in train(); what is not running_mean and running_var is not looked at"
+        yield Finding("other statistics", path, text, NOTE)
+
+
 def _of_none() -> Iterator[Finding]:
     text = "it has none of torch's and no layer with running statistics; what is called as a function is not seen"
     yield Finding("no normalization", "", text, NOTE)
@@ -228,17 +242,20 @@ def _of_eps(path: str, module: Any, seen: Moments) -> Iterator[Finding]:
         )
 
 
-def _of_disagreements(norms: Mapping[str, nn.Module], local: Mapping[str, float]) -> Iterator[Finding]:
+def _of_disagreements(norms: Mapping[str, nn.Module], local: Mapping[str, Disagreement]) -> Iterator[Finding]:
     """Yield what else than normalization differs between the modes; that is usual."""
-    for path, value in local.items():
-        if path not in norms and value > 0:
-            yield Finding("noise", path, f"drops or changes values in train() only, by {value:.2g} of its output", NOTE)
+    for path, each in local.items():
+        if path not in norms and not each.moved and each.change > 0:
+            text = f"drops or changes values in train() only, by {each.change:.2g} of its output"
+            yield Finding("noise", path, text, NOTE)
 
 
 def _row(examination: Examination, path: str, times: Mapping[str, float], whole: float) -> dict[str, Any]:
     """Return what was measured at one normalization; None where it was not."""
     module = examination.norms[path]
-    row: dict[str, Any] = {"type": type(module).__name__, "train_eval": examination.local.get(path)}
+    row: dict[str, Any] = {"type": type(module).__name__, "train_eval": None}
+    if path in examination.local:
+        row["train_eval"] = examination.local[path].change
     known = path in examination.seen and isinstance(getattr(module, "running_mean", None), Tensor)
     row["off"] = deviation(module, examination.seen[path]) if known else None
     spent = times.get(path)

@@ -58,7 +58,7 @@ def _recalibrate(model: nn.Module, data: Tensor | Iterable[Any]) -> None:
     if others := [f"{path} ({type(each).__name__})" for path, each in other_statistics(model).items()]:
         raise UserError(f"{others[0]} has running statistics of another kind than batch norm's")
     if not kept:
-        raise UserError("the network has no running statistics")
+        raise UserError("the network has no running statistics of batch normalization (running_mean, running_var)")
     for each, place in check_callable(model, kept, inputs[0]).items():
         if keeps_statistics(each):
             raise UserError(f"{place}: {type(each).__name__} {NOT_REGISTERED}")

@@ -188,6 +188,35 @@ def test_running_statistics_that_are_put_in_place_of_the_old_ones_come_back():
     assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
 
 
+class UnderOtherNames(nn.Module):
+    """Batch normalization of somebody's own, whose buffers are called otherwise than torch's."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(4))
+        self.register_buffer("var", torch.ones(4))
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if self.training:
+            self.mean.lerp_(x.detach().mean(0), 0.1)
+            self.var.lerp_(x.detach().var(0), 0.1)
+            self.calls += 1
+            return (x - x.mean(0)) / x.std(0)
+        return (x - self.mean) / self.var.sqrt()
+
+
+def test_running_statistics_under_other_names_are_no_noise_and_no_lack_of_normalization():
+    model = nn.Sequential(nn.Linear(5, 4), UnderOtherNames(), nn.Linear(4, 2))
+    before = copy.deepcopy(model.state_dict())
+    (note,) = diagnose(model, torch.randn(32, 5) + 3).findings
+    assert (note.kind, note.layer, note.level) == ("other statistics", "1", "note")
+    assert note.text.startswith("UnderOtherNames keeps mean, var in train(); ")
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    with pytest.raises(UserError, match=r"no running statistics of batch normalization \(running_mean, running_var\)"):
+        repair.recalibrate(model, torch.randn(32, 5))
+
+
 def test_a_network_without_a_known_normalization_says_so():
     (note,) = diagnose(nn.Sequential(nn.Linear(3, 2)), torch.randn(8, 3)).findings
     assert (note.kind, note.level) == ("no normalization", "note")

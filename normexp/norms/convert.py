@@ -99,15 +99,23 @@ def _incomplete(plan: Conversion, model: nn.Module, norm: Norm) -> ValueError:
 
 
 def _no_scheme(given: object) -> ValueError:
-    """Return the error for what is no scheme, with the nearest one: "group", GroupNorm itself, torch's own module."""
-    from normexp import norms
-
+    """Return the error for what is no scheme, with the nearest one: "group", a scheme's class, torch's own module."""
     kind = given if isinstance(given, type) else type(given)
-    if isinstance(given, str):
-        shown, meant = repr(given), nearest(given, dir(norms))
+    shown = f"{kind.__module__}.{kind.__name__}"
+    if isinstance(given, type) and issubclass(given, Norm) and not given.__module__.startswith("normexp."):
+        meant: str | None = shown
+    elif isinstance(given, str):
+        shown, meant = repr(given), _nearest_of_ours(given)
     elif kind.__module__ == "builtins":
         shown, meant = kind.__name__, None
     else:
-        shown, meant = f"{kind.__module__}.{kind.__name__}", nearest(kind.__name__, dir(norms))
-    hint = did_you_mean(meant and f"normexp.norms.{meant}()")
+        meant = _nearest_of_ours(kind.__name__)
+    hint = did_you_mean(meant and f"{meant}()")
     return ValueError(f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}")
+
+
+def _nearest_of_ours(name: str) -> str | None:
+    from normexp import norms
+
+    close = nearest(name, dir(norms))
+    return close and f"normexp.norms.{close}"

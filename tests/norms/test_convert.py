@@ -466,18 +466,19 @@ def test_what_holds_nothing_to_change_is_refused(make, why, norm):
 @pytest.mark.parametrize(
     ("given", "shown", "meant"),
     [
-        ("layer", "'layer'", "LayerNorm"),
-        ("none", "'none'", "Norm"),
-        ("evonorm_s0", "'evonorm_s0'", "EvoNormS0"),
-        (RMSNorm, "normexp.norms.rms.RMSNorm", "RMSNorm"),
-        (nn.GroupNorm(4, 16), "torch.nn.modules.normalization.GroupNorm", "GroupNorm"),
-        (nn.BatchNorm2d, "torch.nn.modules.batchnorm.BatchNorm2d", "BatchNorm"),
+        ("layer", "'layer'", "normexp.norms.LayerNorm"),
+        ("none", "'none'", "normexp.norms.Norm"),
+        ("evonorm_s0", "'evonorm_s0'", "normexp.norms.EvoNormS0"),
+        (RMSNorm, "normexp.norms.rms.RMSNorm", "normexp.norms.RMSNorm"),
+        (OwnStart, f"{__name__}.OwnStart", f"{__name__}.OwnStart"),
+        (nn.GroupNorm(4, 16), "torch.nn.modules.normalization.GroupNorm", "normexp.norms.GroupNorm"),
+        (nn.BatchNorm2d, "torch.nn.modules.batchnorm.BatchNorm2d", "normexp.norms.BatchNorm"),
         (None, "NoneType", None),
         ({}, "dict", None),
     ],
 )
 def test_convert_to_what_is_no_scheme_names_the_nearest(given, shown, meant):
-    hint = f"; did you mean normexp.norms.{meant}()?" if meant else ""
+    hint = f"; did you mean {meant}()?" if meant else ""
     said = f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}"
     with pytest.raises(ValueError, match=f"^{re.escape(said)}$"):
         convert(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), given)

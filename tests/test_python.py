@@ -1,6 +1,7 @@
 """`import normexp`: cheap, and every example of docs/python.md runs in order."""
 
 import ast
+import json
 import re
 import runpy
 import subprocess
@@ -94,6 +95,25 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not model.training
     assert torch.equal(model(x), normexp.load_model(run.path, input_shape=(1,), num_outputs=1)(x))
     assert not torch.equal(model(x), fresh(x))
+
+
+def test_load_model_needs_no_data_but_of_a_record_from_before_it_said_their_shape(folder: Path) -> None:
+    """The record keeps the last part of a file's name, which was looked for where nobody had put it."""
+    (folder / "tables").mkdir()
+    table = folder / "tables" / "some.csv"
+    table.write_text("a,b,y\n" + "".join(f"{i},{i % 7},{2 * i}\n" for i in range(60)))
+    words = ["dataset=csv", f"dataset.file={table.relative_to(folder)}", "dataset.target=y", "model=linear", "steps=2"]
+    run = normexp.run(words)
+    table.unlink()
+    assert next(normexp.load_model(run).parameters()).shape == (1, 2)
+    about = json.loads((run.path / "environment.json").read_text())
+    del about["data"]["input_shape"]
+    (run.path / "environment.json").write_text(json.dumps(about))
+    with pytest.raises(
+        normexp.UserError, match=r"some\.csv: no such file; with input_shape= and num_outputs= load_model"
+    ):
+        normexp.load_model(run.path)
+    assert normexp.load_model(run.path, input_shape=(2,), num_outputs=1)
 
 
 def test_load_model_of_an_archived_run_takes_the_weights_that_stayed_where_they_were(folder: Path) -> None:

@@ -44,6 +44,12 @@ def _are_modules(value: Any) -> bool:
     return _are_digests(value) and all(_NAME.fullmatch(str(module)) for module in value)
 
 
+def _is_about_data(value: dict[str, Any]) -> bool:
+    shape, outputs = value.get("input_shape", []), value.get("num_outputs", 0)
+    is_shape = isinstance(shape, list) and all(map(_is_count, shape)) and _is_count(outputs)
+    return is_shape and isinstance(value.get("note", ""), str | None)
+
+
 STATUS_FORM: dict[str, Form] = {
     "step": _is_count,
     "steps": _is_count,
@@ -67,7 +73,7 @@ ENVIRONMENT_FORM: dict[str, Form] = {
         isinstance(value, list)
         and all(isinstance(each, dict) and _are_modules(each.get(OWN_CODE, {})) for each in value)
     ),
-    "data": lambda value: isinstance(value, dict) and isinstance(value.get("note", ""), str | None),
+    "data": lambda value: isinstance(value, dict) and _is_about_data(value),
 }
 CONFIG_FORM: dict[str, Form] = {
     "_choices_": lambda value: isinstance(value, dict) and all(map(_are_names, value.items())),

@@ -21,8 +21,17 @@ def environment(config: Config, data: Data, components: Components) -> dict[str,
         "precision": config["precision"],
         "parameters": sum(parameter.numel() for parameter in components.model.parameters()),
         **own_code(config),
-        "data": {**about_data(config, data), "examples": {"train": len(components.batches.examples), **sizes}},
+        "data": {
+            **about_data(config, data),
+            **_shapes(data),
+            "examples": {"train": len(components.batches.examples), **sizes},
+        },
     }
+
+
+def _shapes(data: Data) -> dict[str, Any]:
+    """Return what a network is built for: with it a record gives its network back where the data are not."""
+    return {"input_shape": list(data.input_shape), "num_outputs": data.num_outputs}
 
 
 def about_data(config: Config, data: Data) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
@@ -48,8 +49,9 @@ def load_model(
 
     Args:
         path: the run directory.
-        input_shape: of one example, without the batch; by default that of the run's data set, which is then loaded.
-        num_outputs: the number of classes, or of targets.
+        input_shape: of one example, without the batch; by default what the record says, of an older one that of the
+            run's data set, which is then loaded.
+        num_outputs: the number of classes, or of targets; the same.
         plugins: modules that parts of the user's own may come from. A record by itself never names code.
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
@@ -65,11 +67,9 @@ def load_model(
         raise UserError(_without_weights(directory))
     config = recorded(directory, plugins)
     if input_shape is None or num_outputs is None:
-        from normexp.data.loading import Loader
-
-        data = Loader().load(config)
-        input_shape = data.input_shape if input_shape is None else input_shape
-        num_outputs = data.num_outputs if num_outputs is None else num_outputs
+        shape, outputs = _shapes(directory, config)
+        input_shape = shape if input_shape is None else input_shape
+        num_outputs = outputs if num_outputs is None else num_outputs
     with modes_of_torch():
         model = build_model(config, build_norm(config), input_shape, num_outputs)
         try:
@@ -78,6 +78,20 @@ def load_model(
             reason = " ".join(str(error).split())
             raise UserError(f"{directory.path}: its checkpoint is of another network ({reason})") from None
         return model.eval()
+
+
+def _shapes(directory: RunDirectory, config: Config) -> tuple[tuple[int, ...], int]:
+    """Return the shape of an example and the number of outputs, as recorded; of an older record those of its data."""
+    with suppress(UserError):  # weights are there, whatever became of the file beside them
+        if {"input_shape", "num_outputs"} <= directory.data.keys():
+            return tuple(directory.data["input_shape"]), directory.data["num_outputs"]
+    from normexp.data.loading import Loader
+
+    try:
+        data = Loader().load(config)
+    except UserError as error:
+        raise UserError(f"{error}; with input_shape= and num_outputs= load_model needs no data") from None
+    return data.input_shape, data.num_outputs
 
 
 def _check_given(path: object, input_shape: object) -> None:

@@ -42,19 +42,18 @@ def _check_grid(arguments: argparse.Namespace) -> None:
 def _train(arguments: argparse.Namespace) -> int:
     composed = overrides(arguments)
     config, settings = _config(arguments, composed), recipe(composed)
-    if arguments.save:
-        from normexp.runs.settings import save
+    from normexp.runs.settings import saved
 
-        save(config, arguments.save)
     if arguments.cfg:
-        print(_with_origins(config, settings), end="")
+        with saved(config, arguments.save):
+            print(_with_origins(config, settings), end="")
         return 0
     from normexp.runs.progress import NullProgress, ProgressReporter
     from normexp.runs.run import run
 
     progress = NullProgress if arguments.quiet else ProgressReporter
     notes = [described(settings)] if settings and not arguments.quiet else []
-    with naming(settings):
+    with saved(config, arguments.save), naming(settings):
         directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
         from normexp.report.commands.closing import compare, study_results

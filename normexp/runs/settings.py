@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from shlex import quote
 from typing import Any
@@ -66,18 +67,49 @@ def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str
     return [*(f"{key}={override_text(settings[key])}" for key in kept), *typed]
 
 
-def save(config: Config, path: str) -> None:
-    """Write the settings of a configuration as a file for `--config`. Raises UserError for a file that is there."""
-    file = Path(path)
-    if file.exists():
-        raise UserError(f"--save {path}: is there already; give another name")
-    if not file.parent.is_dir():
-        raise UserError(f"--save {path}: no such folder: {file.parent}")
+@contextmanager
+def saved(config: Config, path: str | None) -> Iterator[None]:
+    """Write the settings of a configuration as a file for `--config`; taken back where what follows is refused.
+
+    A file that has them already stays as it is: the same command continues a run.
+
+    Raises: UserError for another file that is there.
+    """
+    if path is None:
+        yield
+        return
+    file, content = Path(path), _as_file(config, path)
+    if is_new := not _holds(file, content):
+        _write_new(file, content, f"--save {path}")
+    try:
+        yield
+    except UserError:
+        if is_new:
+            file.unlink(missing_ok=True)
+        raise
+
+
+def _as_file(config: Config, path: str) -> bytes:
     import yaml
 
     changes = {KEY: NONE} | {key: value for key, value in config.changes.items() if key != PLUGINS}
-    head = f"# normexp run --config {quote(file.name)}\n"
-    write_atomically(file, head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True))
+    head = f"# normexp run --config {quote(Path(path).name)}\n"
+    return (head + yaml.safe_dump(changes, sort_keys=False, allow_unicode=True)).encode()
+
+
+def _holds(file: Path, content: bytes) -> bool:
+    try:
+        return file.is_file() and file.stat().st_size == len(content) and file.read_bytes() == content
+    except OSError:
+        return False
+
+
+def _write_new(file: Path, content: bytes, named: str) -> None:
+    if file.exists():
+        raise UserError(f"{named}: is there already; give another name")
+    if not file.parent.is_dir():
+        raise UserError(f"{named}: no such folder: {file.parent}")
+    write_atomically(file, content)
 
 
 def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:

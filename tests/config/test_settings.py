@@ -104,6 +104,19 @@ def test_settings_are_saved_for_another_time(cli, folder):
     assert (status, "is there already" in stderr) == (2, True)
 
 
+def test_the_same_command_goes_on_though_it_has_saved_its_settings(cli, folder):
+    words = ("--config", "my.yaml", "optim.lr=0.3", "--save", "mine.yaml")
+    assert trained(cli, *words) == trained(cli, *words)
+
+
+def test_settings_of_a_run_that_is_refused_are_not_saved(cli, folder):
+    """The command without its mistake would be refused for the file that was there by then."""
+    mistaken = ("dataset=csv", "dataset.target=y", "dataset.file=not_here.csv", "--save", "mine.yaml")
+    status, _, stderr = cli("run", *mistaken)
+    assert (status, stderr) == (2, "normexp: dataset.file=not_here.csv: no such file\n")
+    assert not (folder / "mine.yaml").exists()
+
+
 def test_settings_serve_a_sweep(cli, folder, workers_here):
     status, _, stderr = cli("sweep", "--config", "my.yaml", "norm=none,layer", "--dry-run")
     assert status == 0

@@ -395,7 +395,24 @@ def test_plugin_in_a_stack(folder, cli):
     assert status == 2
     assert "'strat'" in stderr
     status, _, stderr = cli("run", *own[:-1], *TINY)
-    assert (status, "norm.activations=my_norms.Scale does not exist" in stderr) == (2, True)
+    told = "code outside normexp must be named: add 'plugins=[my_norms]'"
+    assert (status, stderr) == (2, f"normexp: norm.activations=my_norms.Scale: {told}\n")
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("Scale", "norm.activations=my_norms.Scale"),
+        ("my_norms:Scale", "norm.activations=my_norms.Scale 'plugins=[my_norms]'"),
+        ("my_norms", "norm.activations=my_norms.NAME 'plugins=[my_norms]'"),
+    ],
+)
+def test_plugin_in_a_stack_that_is_named_otherwise_is_told_how(folder, cli, typed, meant):
+    words = ["norm=stack", "norm.weights=weight", f"norm.activations={typed}", "plugins=[my_norms]"]
+    status, _, stderr = cli("run", *words, *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.startswith(f"normexp: norm.activations={typed} does not exist; allowed: none, batch, ")
+    assert stderr.endswith(f"; did you mean {meant}?\n")
 
 
 def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli):

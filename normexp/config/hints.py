@@ -61,6 +61,18 @@ def no_option(key: str, name: str, allowed: Iterable[str], hint: str) -> UserErr
     return UserError(f"{key}={shortened(name)} does not exist; allowed: {', '.join(allowed)}{hint}")
 
 
+def must_be_named(given: str, target: str, meant: str = "") -> UserError:
+    """Build the one-line error for code that no plugin names, as `my_nets.Net` is by its module.
+
+    Args:
+        given: what the line begins with.
+        meant: what may have been meant instead.
+    """
+    module = target.rpartition(".")[0]
+    plugins = f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
+    return UserError(f"{given}: code outside normexp must be named{meant or f': add {plugins}'}")
+
+
 def word_hint(word: str, allowed: Iterable[str]) -> str:
     """Return which of a few allowed words may have been meant; nothing where none is near."""
     words = list(allowed)

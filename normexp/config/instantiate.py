@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 
 from normexp.config.annotations import check_annotated, check_texts
 from normexp.config.config import Config
-from normexp.config.hints import modules_here
+from normexp.config.hints import modules_here, must_be_named
 from normexp.config.options import option, without_descriptions
-from normexp.config.own import GROUPS, must_be_named
+from normexp.config.own import GROUPS
 from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, unknown
 
 Part = TypeVar("Part")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
@@ -10,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from normexp.config.hints import data_hint, modules_here, path_hint
+from normexp.config.hints import data_hint, modules_here, must_be_named, path_hint
 from normexp.config.parts import TARGET, is_own
 from normexp.config.text import shortened
 from normexp.errors import UserError, did_you_mean, nearest
@@ -93,15 +92,3 @@ def _check_target(group: str, target: str, plugins: Sequence[str]) -> None:
     if group == "dataset" and data_hint(target):
         raise UserError(f"{group}={shortened(target)} is no data set{meant}")
     raise must_be_named(f"{key}={shortened(target)}", target, meant)
-
-
-def must_be_named(given: str, target: str, meant: str = "") -> UserError:
-    """Build the one-line error for code that no plugin names, as `my_nets.Net` is by its module.
-
-    Args:
-        given: what the line begins with.
-        meant: what may have been meant instead.
-    """
-    module = target.rpartition(".")[0]
-    plugins = f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
-    return UserError(f"{given}: code outside normexp must be named{meant or f': add {plugins}'}")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from normexp.config.hints import no_option, word_hint
+from normexp.config.hints import code_hint, must_be_named, no_option, path_hint, word_hint
 from normexp.config.options import option, options, without_descriptions
 from normexp.config.text import shown
 
@@ -61,7 +61,11 @@ def _name(part: str, name: Any, plugins: Sequence[str]) -> str:
     allowed = part_options()
     if (typed := shown(name)) in allowed:
         return typed
-    raise no_option(f"norm.{part}", typed, allowed, word_hint(typed, allowed))
+    key = f"norm.{part}"
+    if "." in typed and all(map(str.isidentifier, typed.split("."))) and not typed.startswith("normexp."):
+        raise must_be_named(f"{key}={typed}", typed)
+    hint = path_hint(key, typed) or code_hint(key, typed, plugins) or word_hint(typed, allowed)
+    raise no_option(key, typed, allowed, hint)
 
 
 def part_options() -> list[str]:

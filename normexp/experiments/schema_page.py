@@ -20,8 +20,9 @@ from normexp.experiments.figure import Figure
 _HEAD = f"""# The YAML of an experiment
 
 One file is one table or figure: `configs/experiment/NAME.yaml`, or a file of your own that `normexp reproduce my.yaml`
-runs from any folder. `normexp new experiment NAME` writes a beginning; `normexp list experiments --schema` prints the
-JSON schema for editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
+runs from any folder (a relative path of data in it starts where the command is called).
+`normexp new experiment NAME` writes a beginning; `normexp list experiments --schema` prints the JSON schema for
+editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
 the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
 
 A claim is one of ten estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.

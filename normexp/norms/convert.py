@@ -8,9 +8,11 @@ from normexp.errors import did_you_mean, nearest
 from normexp.norms.base import Norm
 from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
+from normexp.norms.networks.effect import Effect
 from normexp.norms.networks.whole import check_network
 from normexp.torch_modes import made_on_cpu
 
+OF_SEQUENCES = ("sequence", "recurrent", "parametrize_recurrent")  # hooks for decoders and recurrent networks
 WAY_OUT = "strict=False leaves what cannot be converted"
 
 
@@ -55,12 +57,14 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
 
     Raises:
         ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what
-            is no scheme, or has `placement=post`; for a network in which the scheme has no place, as one that is an
-            output layer alone; for what cannot be converted: its name, type, and why. That is also a normalization
-            whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is not.
+            is no scheme, has `placement=post`, or is one of sequences alone; for a network in which the scheme has no
+            place, as one that is an output layer alone; for what cannot be converted: its name, type, and why. That is
+            also a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is
+            not.
     """
     check_network(model, valued=False)
     _check_scheme(norm)
+    _check_hooks(norm)
     with made_on_cpu():
         plan = Conversion(model, norm, output)
         if strict and plan.left:
@@ -91,6 +95,15 @@ def _check_scheme(norm: object) -> None:
         raise ValueError(f"a ready-made network fixes its own order: placement={norm.placement} must be pre")
 
 
+def _check_hooks(norm: Norm) -> None:
+    """Raise ValueError for an own scheme of sequences alone, which would take normalizations out unnoticed."""
+    kind, effect = type(norm), Effect.of(norm)
+    own = [name for name in OF_SEQUENCES if not _is_ours(kind) and getattr(kind, name) is not getattr(Norm, name)]
+    if own and not (effect.normalizes or effect.replaces or effect.wraps or effect.pools or effect.sets_weights):
+        hooks = " and ".join(f"{name}()" for name in own)
+        raise ValueError(f"{kind.__name__} has {hooks} alone, which convert does not call: it needs normalization()")
+
+
 def _incomplete(plan: Conversion, model: nn.Module, norm: Norm) -> ValueError:
     """Return the error for a network of which not all can be converted."""
     more = f" (and {len(plan.left) - 1} more)" if len(plan.left) > 1 else ""
@@ -102,7 +115,7 @@ def _no_scheme(given: object) -> ValueError:
     """Return the error for what is no scheme, with the nearest one: "group", a scheme's class, torch's own module."""
     kind = given if isinstance(given, type) else type(given)
     shown = f"{kind.__module__}.{kind.__name__}"
-    if isinstance(given, type) and issubclass(given, Norm) and not given.__module__.startswith("normexp."):
+    if isinstance(given, type) and issubclass(given, Norm) and not _is_ours(given):
         meant: str | None = shown
     elif isinstance(given, str):
         shown, meant = repr(given), _nearest_of_ours(given)
@@ -112,6 +125,10 @@ def _no_scheme(given: object) -> ValueError:
         meant = _nearest_of_ours(kind.__name__)
     hint = did_you_mean(meant and f"{meant}()")
     return ValueError(f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}")
+
+
+def _is_ours(scheme: type) -> bool:
+    return scheme.__module__.startswith("normexp.")
 
 
 def _nearest_of_ours(name: str) -> str | None:

@@ -759,3 +759,15 @@ def test_convert_asks_nobody_where_tensors_are_made_by_default(norm):
     assert elsewhere.not_converted == usual.not_converted
     assert [*elsewhere.state_dict()] == [*usual.state_dict()]
     assert all(torch.equal(*pair) for pair in zip(elsewhere.buffers(), usual.buffers(), strict=True))
+
+
+class OfSequences(Norm):
+    def sequence(self, num_features: int) -> nn.Module:
+        return nn.LayerNorm(num_features)
+
+
+def test_a_scheme_of_sequences_alone_takes_no_normalization_out():
+    model = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4), nn.Linear(4, 2))
+    with pytest.raises(ValueError, match=r"OfSequences has sequence\(\) alone, which convert does not call"):
+        convert(model, OfSequences())
+    assert isinstance(model[1], nn.BatchNorm1d)

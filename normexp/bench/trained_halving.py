@@ -9,7 +9,6 @@ from typing import Any
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, Point, run_place
-from normexp.experiments.freeze import finished_runs
 from normexp.experiments.grids import Selection
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
@@ -17,7 +16,7 @@ from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import Trial, combinations, goodness
 from normexp.records import METRICS, RunDirectory, final_score
 
-HALVED, SHORT, WHOLE = "which_norm", "which_norm_rates", "which_norm_whole_rates"
+HALVED, SHORT, THIRD, WHOLE = "which_norm", "which_norm_rates", "which_norm_third_rates", "which_norm_whole_rates"
 SCALE = "desk"
 KEPT: tuple[int, ...] = (1, 2, 3)  # of the trials of the first rung
 
@@ -61,20 +60,21 @@ def _beside(
 ) -> Iterator[tuple[str, Rungs, Grid, int]]:
     """Yield a name, the rungs, the grid they are set beside, and the steps of its runs.
 
-    Beside whole runs, which are no grid before all are trained, every trial of the second rung may have gone on, and it
-    may itself be the first rung, of which some go on to whole runs.
+    Beside whole runs every trial of the second rung may have gone on, and it may itself be the first rung: of a third
+    of a whole run, for some or all, or of whole ones.
     """
     assert select.halving is not None
     start, end = select.halving.steps
     tried = read_selection(halved, results)["tried"]
     first = {arm: [trial for trial in tried[arm] if trial["steps"] == start] for arm in halved.arms}
-    last = _grid(load(SHORT, SCALE), results, select.metric)
-    yield HALVED, Rungs((start, end), first, last, KEPT), last, end
-    if finished_runs(whole, results) == len(whole.arms) * len(whole.points()):
-        ends, length = _grid(whole, results, select.metric), _length(whole, results)
-        name, every = f"{HALVED}, whole runs", len(combinations(select))
-        yield name, Rungs((start, end), first, last, (*KEPT, every)), ends, length
-        yield name, Rungs((end, length), last, ends, KEPT[1:]), ends, length
+    (short, _), (third, third_steps), (ends, length) = (
+        _grid_and_steps(grid, results, select.metric) for grid in (load(SHORT, SCALE), load(THIRD, SCALE), whole)
+    )
+    name, every = f"{HALVED}, whole runs", len(combinations(select))
+    yield HALVED, Rungs((start, end), first, short, KEPT), short, end
+    yield name, Rungs((start, end), first, short, (*KEPT, every)), ends, length
+    yield name, Rungs((end, third_steps), short, third, (2, every)), ends, length
+    yield name, Rungs((end, length), short, ends, KEPT[1:]), ends, length
 
 
 def design_in_words(steps: Sequence[int], keep: Sequence[int], in_thirds: bool = False) -> str:
@@ -92,20 +92,17 @@ def recorded(path: Path) -> RunDirectory:
     return run
 
 
-def _grid(grid: Experiment, results: Path, metric: str) -> Grid:
-    return {arm: [_trial(grid, arm, point, results, metric) for point in grid.points()] for arm in grid.arms}
+def _grid_and_steps(grid: Experiment, results: Path, metric: str) -> tuple[Grid, int]:
+    """Return the trials of a full grid, and the steps of one, which are those of all."""
+    arms, points = list(grid.arms), grid.points()
+    steps = recorded(run_place(results, grid, arms[0], points[0])).status["steps"]
+    return {arm: [_trial(grid, arm, point, results, metric) for point in points] for arm in arms}, int(steps)
 
 
 def _trial(grid: Experiment, arm: str, point: Point, results: Path, metric: str) -> Trial:
     """Return a run as a trial of one score; its values are all of its point but the seed."""
     score = final_score(recorded(run_place(results, grid, arm, point)), metric)
     return {"values": {key: value for key, value in point if key != "seed"}, "scores": [score], "mean": score}
-
-
-def _length(grid: Experiment, results: Path) -> int:
-    """Return the steps of a grid's first run, which are those of every other."""
-    arm, point = next(iter(grid.arms)), next(iter(grid.points()))
-    return int(recorded(run_place(results, grid, arm, point)).status["steps"])
 
 
 def _design(steps: Sequence[int], keep: int, every: int) -> tuple[list[int], list[int]]:

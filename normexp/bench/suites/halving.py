@@ -56,7 +56,8 @@ def run(quick: bool, rounds: int, overrides: Sequence[str]) -> Iterator[Result]:
             "which_norm_small: six rates, three seeds, batches of 128 and of 8; its rate falls along the whole run.",
             "which_norm: five rates, one seed; its rungs as they were trained, each with a schedule of its own length, "
             "beside `which_norm_rates`, where every rate trained for the steps of the last rung.",
-            "which_norm, whole runs: beside `which_norm_whole_rates`; another seed, and no highest rate.",
+            "which_norm, whole runs: beside `which_norm_whole_rates`; another seed, and no highest rate. Of those "
+            "for 1170 steps (`which_norm_third_rates`) two were trained of each scheme, at 0.05 and 0.2.",
         ),
     )
 

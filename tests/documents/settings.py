@@ -101,7 +101,7 @@ BY_HAND: Mapping[str, str] = {
     "docs/index.md": "3",
     "docs/performance.md": (
         "24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,550 0.65 704 176 0.17 704 0.20 0.05 0.2 "
-        "0 128 192 16 16 0 32 2 17 100"
+        "704 0 128 192 16 16 0 32 2 17 100"
     ),
     "docs/programs.md": "0 1 2 130 1 95",
     "docs/reliability.md": (
@@ -178,7 +178,9 @@ BY_HAND: Mapping[str, str] = {
     "which_norm": "704 0.2 0.05 0.05 0.0125 176 704",
     "which_norm_better_rates": "0.05 0.2",
     "which_norm_rates": "176 704 0.8",
-    "which_norm_whole_rates": "0.2 704 0.05 0.2 176 0.8 0.2",
+    "which_norm_third_rates": "0.2 0.05 0.05 0.05 0.2",
+    "which_norm_third_rates/deviations": "704",
+    "which_norm_whole_rates": "0.2 704 0.05 0.2 176 0.8 0.2 0.0125 0.05 704 0.2",
     "which_norm_whole_rates/deviations": "3.2 704",
     "which_norm_small/deviations": "0 4 11 5 22",
     "wu2018_batch_size/deviations": "64 7 7 128 98",

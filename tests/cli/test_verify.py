@@ -79,7 +79,7 @@ def test_a_run_that_ended_before_it_was_killed_proves_nothing(cli, monkeypatch):
 @pytest.mark.slow
 def test_a_killed_run_ends_in_the_same_bits_and_the_control_does_not(cli):
     status, stdout, stderr = cli("verify", "resume", "--kills", "2")
-    assert status == 0, stderr
+    assert status == 0, stdout + stderr
     assert "every bit is equal" in stdout
     assert "differ, as they must" in stdout
 

@@ -97,9 +97,9 @@ def _check_scheme(norm: object) -> None:
 
 def _check_hooks(norm: Norm) -> None:
     """Raise ValueError for an own scheme of sequences alone, which would take normalizations out unnoticed."""
-    kind, effect = type(norm), Effect.of(norm)
+    kind = type(norm)
     own = [name for name in OF_SEQUENCES if not _is_ours(kind) and getattr(kind, name) is not getattr(Norm, name)]
-    if own and not (effect.normalizes or effect.replaces or effect.wraps or effect.pools or effect.sets_weights):
+    if own and not Effect.of(norm).is_any:
         hooks = " and ".join(f"{name}()" for name in own)
         raise ValueError(f"{kind.__name__} has {hooks} alone, which convert does not call: it needs normalization()")
 

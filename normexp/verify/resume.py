@@ -62,6 +62,9 @@ class Outcome:
         return [*dict.fromkeys(parts.get(part, part) for part in wrong), *curves]
 
 
+Attempt = Callable[[Path, float], tuple[Outcome, int]]  # where, in how many seconds -> outcome, how often killed
+
+
 def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> int:
     """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
     typed = list(overrides) or USUAL.split()
@@ -79,13 +82,15 @@ def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> 
         whole, seconds = uninterrupted(words, Path(folder) / "whole")
         say(f"{' '.join(words)}: trained without a stop ({seconds:.1f} s of training)")
         instants = random.Random(seed)
-        done, killed = surely_interrupted(words, Path(folder) / "killed", kills, seconds, instants, lambda path: None)
+
+        def killing(change: Callable[[Path], None]) -> Attempt:
+            return lambda results, seconds: interrupted(words, results, kills, seconds, instants, change)
+
+        done, killed = until_killed(killing(lambda path: None), Path(folder) / "killed", seconds)
         wrong = whole.differences(done)
         said = f"{', '.join(wrong)} differ" if wrong else "every bit is equal"
         say(f"killed {killed} times and continued: {said}" if killed or wrong else EARLY)
-        control, times = surely_interrupted(
-            words, Path(folder) / "control", kills, seconds, instants, forget_random_states
-        )
+        control, times = until_killed(killing(forget_random_states), Path(folder) / "control", seconds)
         noticed = whole.differences(control)
         told = f"{', '.join(noticed)} differ, as they must" if noticed else "nothing differs, so it proves nothing"
         say(f"control, {f'killed {times} times without the random states: {told}' if times else EARLY}")
@@ -102,17 +107,10 @@ def uninterrupted(words: Sequence[str], results: Path) -> tuple[Outcome, float]:
     return _outcome(run), float(run.status.get("seconds", 0.0))
 
 
-def surely_interrupted(
-    words: Sequence[str],
-    results: Path,
-    kills: int,
-    seconds: float,
-    instants: random.Random,
-    change: Callable[[Path], None],
-) -> tuple[Outcome, int]:
-    """As `interrupted`; once more, at earlier instants, where a machine that was busy before is fast now."""
-    for attempt in range(TRIES):
-        done, killed = interrupted(words, results / str(attempt), kills, seconds / 4**attempt, instants, change)
+def until_killed(attempt: Attempt, results: Path, seconds: float) -> tuple[Outcome, int]:
+    """Make an attempt; once more, at earlier instants, where a machine that was busy before is fast now."""
+    for number in range(TRIES):
+        done, killed = attempt(results / str(number), seconds / 4**number)
         if killed:
             break
     return done, killed

@@ -82,9 +82,8 @@ class Conversion:
     @property
     def changes_nothing(self) -> bool:
         """True where a scheme that acts on a network's modules has no place in this one, and nothing is taken out."""
-        acts = self.effect.normalizes or self.effect.replaces or self.effect.wraps or self.effect.pools
         weights = self.effect.sets_weights and self.reparametrized
-        return (acts or self.effect.sets_weights) and not (self.new or weights or self.freed or self.left)
+        return self.effect.is_any and not (self.new or weights or self.freed or self.left)
 
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""

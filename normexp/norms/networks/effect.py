@@ -21,6 +21,11 @@ class Effect:
     pools: bool
     sets_weights: bool
 
+    @property
+    def is_any(self) -> bool:
+        """True where the scheme does something to a network without recurrence."""
+        return self.normalizes or self.replaces or self.wraps or self.pools or self.sets_weights
+
     @staticmethod
     def of(norm: Norm) -> Effect:
         fn, pool = nn.ReLU(), nn.MaxPool2d(2)

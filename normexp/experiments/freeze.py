@@ -82,7 +82,7 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
     """
     path = frozen_path(experiment, results)
     if not path.exists():
-        runs = finished_runs(experiment, results)
+        runs = _finished_runs(experiment, results)
         return [Change(DECLARATION, "", _NOTHING, f"{FROZEN} is missing")] if runs else []
     record = _read(path)
     return [*_too_late(record), *_differences(record, path, experiment)]
@@ -111,7 +111,7 @@ def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
         yield Change(DECLARATION, "", _NOTHING, f"{runs} were finished when {FROZEN} was written")
 
 
-def finished_runs(experiment: Experiment, results: Path) -> int:
+def _finished_runs(experiment: Experiment, results: Path) -> int:
     """Return how many runs of the grid are finished."""
     places = (run_place(results, experiment, arm, point) for arm in experiment.arms for point in experiment.points())
     return sum(map(_is_finished, places))
@@ -133,7 +133,7 @@ def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path |
     """
     path = frozen_path(experiment, results)
     if not path.exists():
-        return _write(path, experiment, _now(finished_runs(experiment, results)))
+        return _write(path, experiment, _now(_finished_runs(experiment, results)))
     record = _read(path)
     if ahead or record.get("runs") or not _is_alone(path):
         return None

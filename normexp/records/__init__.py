@@ -24,6 +24,7 @@ from normexp.records.files import read_regular as read_regular
 from normexp.records.files import write_atomically as write_atomically
 from normexp.records.find import find_run as find_run
 from normexp.records.find import find_runs as find_runs
+from normexp.records.find import from_here as from_here
 from normexp.records.names import CHECKPOINT as CHECKPOINT
 from normexp.records.names import CONFIG as CONFIG
 from normexp.records.names import DAMAGED as DAMAGED

@@ -74,6 +74,12 @@ def resolved(path: Path) -> Path:
         raise UserError(f"{printable(path)}: cannot be read ({reason})") from None
 
 
+def from_here(path: Path) -> Path:
+    """Return a path without links as one writes it in the current folder: relative where it lies in that."""
+    here = Path.cwd()
+    return path.relative_to(here) if path.is_relative_to(here) else path
+
+
 def find_run(path: str | Path, who: str) -> RunDirectory:
     """Return the one run directory at or below a path. Raises UserError where there is none, or more than one.
 

@@ -17,7 +17,7 @@ from normexp.config.identity import PATH_KEYS
 from normexp.config.options import said_by
 from normexp.config.text import amount, override_text
 from normexp.errors import Unavailable, UserError
-from normexp.records import FINISHED, METRICS, TIMING, RunDirectory, find_runs, printable
+from normexp.records import FINISHED, METRICS, TIMING, RunDirectory, find_runs, from_here, printable
 from normexp.runs.place import check_data
 from normexp.runs.run import check_complete, check_stale, run
 from normexp.sweeps.prefetch import to_download
@@ -49,7 +49,7 @@ class RetrainedRun:
 
     def __str__(self) -> str:
         text = "; ".join(str(part) for part in (self.worst, self.why) if part)
-        return f"{self.verdict}: {printable(self.record.path)}{text and ': '}{printable(text)}"
+        return f"{self.verdict}: {printable(from_here(self.record.path))}{text and ': '}{printable(text)}"
 
     @property
     def row(self) -> dict[str, str]:

@@ -216,6 +216,7 @@ def test_diff_names_keys_values_and_the_step(cli, folder):
     run = trained(cli, "--config", "my.yaml")
     slower = trained(cli, "--like", run, "optim.lr=0.01", "threads=1")
     _, stdout, _ = cli("diff", run, slower)
+    assert stdout.startswith("A  results/runs/")
     assert "optim.lr  0.1 | 0.01" in stdout
     assert "equal until step 0, then, at step 4 | 4:" in stdout
     assert "environment: equal" in stdout

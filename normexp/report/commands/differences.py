@@ -8,7 +8,7 @@ from typing import Any
 from normexp.config import flat
 from normexp.config.defaults import with_defaults
 from normexp.config.text import shown
-from normexp.records import METRICS, RunDirectory, find_run, printable
+from normexp.records import METRICS, RunDirectory, find_run, from_here, printable
 
 ABSENT = "-"  # a key, a column or a value that one of the two does not have
 LONGEST = 60  # characters of a value
@@ -27,7 +27,7 @@ def diff(first: str, second: str) -> str:
         "data": _rows(_data(a), _data(b)),
         "status": _rows(*({key: run.status.get(key) for key in ("status", "step")} for run in (a, b))),
     }
-    lines = [f"A  {printable(a.path)}", f"B  {printable(b.path)}"]
+    lines = [f"{name}  {printable(from_here(run.path))}" for name, run in (("A", a), ("B", b))]
     for name, rows in sections.items():
         lines += [f"{name}: equal"] if not rows else [f"{name}:", *rows]
     return "\n".join([*lines, *_curves(a, b)]) + "\n"

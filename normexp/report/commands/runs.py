@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from normexp.config.overrides import check_once
 from normexp.config.text import items
 from normexp.errors import UserError
+from normexp.records import from_here
 from normexp.report.files import write
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.reading import frame_of, where
@@ -50,7 +51,7 @@ def plot_command(
 
 def _around(frame: Frame) -> Path:
     """Return the folder that all runs are in. Raises UserError where it cannot be written."""
-    folder = Path(os.path.commonpath([record.directory.path for record in frame.records]))
+    folder = from_here(Path(os.path.commonpath([record.directory.path for record in frame.records])))
     check_writable(folder, "--out")
     return folder
 

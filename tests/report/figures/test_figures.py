@@ -209,6 +209,10 @@ def test_places_of_the_figure(fabricate: Fabric, tmp_path: Path, monkeypatch: py
     assert plot_command([str(run.path)], str(tmp_path / "new"))[1] == tmp_path / "new" / "curves.svg"
     assert plot_command([str(run.path)], str(tmp_path / "v1.5"))[0] == tmp_path / "v1.5" / "curves.png"
     assert plot_command([str(run.path)], metric="test/loss")[0] == run.path / "curves-test-loss.png"
+    monkeypatch.chdir(run.path.parent)
+    assert plot_command([run.path.name])[0] == Path(run.path.name, "curves.png")
+    monkeypatch.chdir(run.path)
+    assert plot_command(["."])[0] == Path("curves.png")
 
 
 def test_by_makes_the_lines(fabricate: Fabric) -> None:

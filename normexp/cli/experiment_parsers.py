@@ -58,6 +58,7 @@ def add_new(verbs: Verbs[Parser]) -> None:
     )
     command.add_argument("what", metavar="experiment")
     command.add_argument("name", metavar="NAME")
+    command.add_argument("--like", metavar="EXPERIMENT", help="all that this one has, and an arm of your own")
 
 
 def add_freeze(verbs: Verbs[Parser]) -> None:

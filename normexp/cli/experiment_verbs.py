@@ -44,7 +44,7 @@ def new(arguments: argparse.Namespace) -> int:
         raise unknown("new:", arguments.what, ["experiment"])
     from normexp.experiments.skeleton import write_skeleton
 
-    path = write_skeleton(arguments.name)
+    path = write_skeleton(arguments.name, arguments.like)
     print(f"{path}\nnormexp reproduce {path} scale=smoke")
     return 0
 

@@ -13,6 +13,7 @@ from normexp.config.hints import KEYS
 from normexp.config.options import option, options
 from normexp.errors import UserError, unknown
 from normexp.evidence.scales import SMOKE
+from normexp.experiments.load import content
 from normexp.records import plain_json
 
 NARROWEST = 60  # letters of a terminal into which lines are broken
@@ -87,14 +88,14 @@ def _option(group: str, name: str) -> dict[str, str]:
 
 
 def _experiment(name: str) -> dict[str, str]:
-    about = option("experiment", name)
+    about = content(name)
     source = f"{about['paper']}, {about['item']}"
     return {"name": name, "about": about["title"], "source": source, "needs": _needs(name)}
 
 
 def _needs(name: str) -> str:
     """Return the data of an experiment, and how long it takes at each scale: `data: mnist; cpu 6 min, paper 36 min`."""
-    about = option("experiment", name)
+    about = content(name)
     scales = {scale: each or {} for scale, each in about["scales"].items() if scale != SMOKE}
     sets = [about.get("common", {}), *(each.get("common", {}) for each in scales.values()), *about["arms"].values()]
     sets += [own for each in scales.values() for own in each.get("arms", {}).values()]

@@ -17,6 +17,7 @@ from normexp.errors import UserError, nearest_file, unknown
 from normexp.evidence.scales import SCALES
 from normexp.experiments.document import Document, check_own, read_document
 from normexp.experiments.folders import folder_problem
+from normexp.experiments.like import LIKE, laid_over
 from normexp.experiments.no_yaml import no_yaml
 from normexp.records.meaning import meant
 
@@ -41,7 +42,7 @@ def is_taken(name: str) -> bool:
 
 def scales(name: str) -> list[str]:
     """Return the scales that an experiment has, the smallest first."""
-    there = _read(document_of(name)).get("scales")
+    there = content(name).get("scales")
     return [scale for scale in SCALES if isinstance(there, Mapping) and scale in there]
 
 
@@ -125,6 +126,11 @@ def _is_ours(document: Document) -> bool:
     return document.path.parent == config_dir() / "experiment"
 
 
+def content(name: str) -> dict[str, Any]:
+    """Return what the file of an experiment says, and what it is like says where it does not; nothing is checked."""
+    return _read(document_of(name))
+
+
 def _read(document: Document) -> dict[str, Any]:
     return _read_once(document) if _is_ours(document) else _content(document)
 
@@ -135,7 +141,12 @@ def _read_once(document: Document) -> dict[str, Any]:
     return _content(document)
 
 
-def _content(document: Document) -> dict[str, Any]:
+def _content(document: Document, over: tuple[Document, ...] = ()) -> dict[str, Any]:
+    """Return what a file says, laid over what it is like.
+
+    Args:
+        over: the files that are like it.
+    """
     try:
         if not _is_ours(document):
             check_own(document)
@@ -148,7 +159,21 @@ def _content(document: Document) -> dict[str, Any]:
         raise document.error("is empty; `normexp new experiment NAME` writes one to start from")
     if not isinstance(data, dict):
         raise document.error(f"{short_repr(data)} is not a mapping of keys to values")
-    return data
+    return _like_another(document, data, over) if LIKE in data else data
+
+
+def _like_another(document: Document, data: Mapping[str, Any], over: tuple[Document, ...]) -> dict[str, Any]:
+    name = data[LIKE]
+    if not isinstance(name, str):
+        raise document.error(f"{short_repr(name)} is no name of an experiment, and no file of one", LIKE)
+    try:
+        base = document_of(str(document.path.parent / name) if is_file(name) else name)
+    except UserError as error:
+        raise document.error(str(error), LIKE) from None
+    files = (*over, document)
+    if any(base.path.samefile(file.path) for file in files):
+        raise document.error(f"{name} is like this one itself", LIKE)
+    return laid_over(_read(base) if _is_ours(base) else _content(base, files), data)
 
 
 def parse(document: Document, scale: str, data: Mapping[str, Any], plugins: Sequence[str] = ()) -> Experiment:

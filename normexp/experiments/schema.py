@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -67,9 +67,15 @@ class Law(Strict):
     """Whether the formula was not read in its source; the study's docstring then derives it."""
 
 
-class ExperimentFile(Strict):
+def _needed_unless_like(schema: dict[str, Any]) -> None:
+    schema["anyOf"] = [{"required": ["like"]}, {"required": schema.pop("required")}]
+
+
+class ExperimentFile(Strict, json_schema_extra=_needed_unless_like):
     """An experiment: one file in configs/experiment, or a file of your own."""
 
+    like: str = ""
+    """Experiment, or file beside this one, that says what this one does not (`null` takes away); claims are its own."""
     paper: Text
     """Authors, year, number; for an experiment of ours what it is."""
     item: Text

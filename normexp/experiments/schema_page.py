@@ -21,13 +21,19 @@ _HEAD = f"""# The YAML of an experiment
 
 One file is one table or figure: `configs/experiment/NAME.yaml`, or a file of your own that `normexp reproduce my.yaml`
 runs from any folder (a relative path of data in it starts where the command is called).
-`normexp new experiment NAME` writes a beginning; `normexp list experiments --schema` prints the JSON schema for
-editors. A mistake is one line with file, line, key, value and what is allowed. This page is made from
-the schema (`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
+`normexp new experiment NAME` writes a beginning, with `--like OTHER` one that has all of another experiment and an arm
+of your own; `normexp list experiments --schema` prints the JSON schema for editors. A mistake is one line with file,
+line, key, value and what is allowed. This page is made from the schema
+(`python -m normexp.experiments.schema_page > docs/experiments.md`), and a test holds them equal.
 
 A claim is one of ten estimands (`compare`) and the region in which it is said to lie, `in`: {ALLOWED}.
 The first run at a scale, or the first trial, writes `frozen.json`; what is declared otherwise afterwards is shown as
 changed after it, and a `frozen.json` that is missing, or was written when runs were there, as declaring nothing before.
+
+`like: OTHER` takes from another experiment, or from a file beside this one, what the file does not say: set-up, arms,
+grid, choice, scales, table, figures, published numbers. A mapping is laid over the other's key by key, any other value
+replaces it, and null takes it away (`arms: {{batch: null}}`, `select: null`). Claims, looks, findings and minutes are
+never another's. So a scheme of your own stands beside all of `which_norm_small` in three lines.
 
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.

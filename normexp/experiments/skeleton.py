@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.load import is_taken
+from normexp.experiments.load import is_taken, load
 
 TEXT = """\
 # An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
@@ -53,11 +54,30 @@ claims:  # written before the first run, which freezes them
 deviations: []  # what differs from a paper
 """
 
+LIKE_ANOTHER = """\
+# Another experiment with an arm of your own: what that one says holds where this file says nothing; null takes a key of
+# it away (`arms: {{NAME: null}}`), another value replaces it. docs/experiments.md explains every key.
+#     normexp reproduce {name}.yaml scale=smoke     seconds: shows that it works
+# A scheme of yours, a class in my_norms.py: `mine: {{norm: my_norms.Scale}}`; type 'plugins=[my_norms]', too.
+like: {base}
+title: {title}
+arms:
+  mine: {{norm: layer}}
+# claims are your own, too, and are written before the first run, which freezes them:
+# claims:
+#   - {{text: Mine ends ahead, source: our own expectation, kind: own,
+#      compare: difference, metric: {metric}, of: mine, than: {arm}, in: "> 0"}}
+"""
 
-def write_skeleton(name: str) -> Path:
+
+def write_skeleton(name: str, like: str | None = None) -> Path:
     """Write NAME.yaml into the current folder; return its path.
 
-    Raises: UserError for a name of ours, one that no file or folder may have, and a file in its place.
+    Args:
+        like: the experiment, by name or by file, to which it adds an arm; by default it stands by itself.
+
+    Raises: UserError for a name of ours, one that no file or folder may have, a file in its place, and for what is
+        no experiment to be like.
     """
     path = Path(f"{name.removesuffix('.yaml')}.yaml")
     if not path.stem.replace("_", "").replace("-", "").isalnum() or path.parent != Path():
@@ -68,5 +88,16 @@ def write_skeleton(name: str) -> Path:
         raise UserError(f"new experiment: results lie in a folder of this name: {problem}; give it another one")
     if path.exists():
         raise UserError(f"{path}: is there already")
-    path.write_text(TEXT.format(name=path.stem), encoding="utf-8")
+    path.write_text(TEXT.format(name=path.stem) if like is None else _like(like, path.stem), encoding="utf-8")
     return path
+
+
+def _like(base: str, name: str) -> str:
+    there = load(base)
+    texts = {
+        "base": base,
+        "title": f"{there.title}, and one of your own",
+        "metric": there.table.metric or there.table.looks[0].metric,
+        "arm": next(iter(there.arms)),
+    }
+    return LIKE_ANOTHER.format(name=name, **{key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()})

@@ -8,6 +8,7 @@ from typing import Any
 from normexp.config.options import config_dir, groups, is_description, load_yaml, option, options
 from normexp.evidence.stats import Printed
 from normexp.experiments.experiment import Experiment
+from normexp.experiments.load import content as content_of
 from normexp.experiments.load import read, scales
 
 NUMBER = r"(\d+(?:,\d{3})*(?:\.\d+)?(?:e-?\d+)?)(?![\w^]|[.,]\d)"
@@ -39,7 +40,7 @@ def at(name: str, scale: str) -> Experiment:
 
 def told(name: str, scale: str) -> list[str]:
     """Return what the pages of an experiment at a scale say of the set-up; of a preview what is its own."""
-    experiment, content = at(name, scale), load_yaml(config_dir() / "experiment" / f"{name}.yaml")
+    experiment, content = at(name, scale), content_of(name)
     plain = [each for each, own in content["scales"].items() if not {"about", "here"} & set(own or ())]
     of = [each for each in plain if each != "smoke"] or scales(name)[-1:]  # whose set-up the paragraph is
     own = experiment.about if scale in of else experiment.about.removeprefix(content["about"])

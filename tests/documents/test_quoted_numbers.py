@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import pytest
-import yaml
 
+from normexp.experiments.load import content
 from tests.documents.evidence import TOP
 from tests.documents.quotes import QUOTES, Quote
 from tests.documents.settings import BY_HAND, SETTINGS
@@ -55,13 +55,8 @@ def text_of(document: str) -> str:
 
 
 def found(experiment: str, key: str) -> list[str]:
-    content = read(experiment)
-    return [text for each in (content, *content["scales"].values()) for text in (each or {}).get(key, [])]
-
-
-def read(experiment: str) -> dict[str, Any]:
-    path = TOP / "configs" / "experiment" / f"{experiment}.yaml"
-    return yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
+    said = content(experiment)
+    return [text for each in (said, *said["scales"].values()) for text in (each or {}).get(key, [])]
 
 
 def configured(value: Any) -> Iterator[float]:
@@ -80,7 +75,7 @@ def configured(value: Any) -> Iterator[float]:
 def set_there(document: str, number: str) -> bool:
     """Tell whether a number of a deviation is one of the set-up that is run."""
     name, _, key = document.partition("/")
-    return key == "deviations" and float(number.replace(",", "")) in configured(read(name))
+    return key == "deviations" and float(number.replace(",", "")) in configured(content(name))
 
 
 def unaccounted(document: str, text: str) -> list[tuple[str, str]]:

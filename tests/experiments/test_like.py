@@ -1,0 +1,148 @@
+"""`like:`: what another experiment says holds, where a file says nothing."""
+
+import pytest
+
+from normexp.config.options import config_dir
+from normexp.errors import UserError
+from normexp.experiments.load import content, load
+from normexp.experiments.schema import ExperimentFile
+
+BASE = """
+paper: ours
+item: none
+title: Two rates
+about: Two schemes at two rates.
+summary: Which one?
+common: {dataset: digits, model: mlp, model.widths: [4], steps: 2, eval_every: 2}
+arms:
+  plain: {norm: none}
+  normalized: {norm: batch}
+grid: {seed: [0, 1, 2, 3, 4, 5]}
+select: {search: {optim.lr: [0.1, 0.2]}, seeds: [100], metric: validation/accuracy}
+minutes: {cpu: 3}
+scales:
+  smoke: {grid: {seed: [0, 1]}, select: {search: {optim.lr: [0.1]}}}
+  cpu: {sequential: {looks: [3, 6]}, findings: [It was so.], deviations: [Two steps.]}
+table: {metric: test/accuracy}
+claims:
+  - {text: One is ahead, source: ours, kind: own,
+     compare: difference, metric: test/accuracy, of: normalized, than: plain, in: "> 0"}
+"""
+
+
+@pytest.fixture(autouse=True)
+def _here(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "base.yaml").write_text(BASE)
+
+
+def like(tmp_path, text="", base="base.yaml", name="mine"):
+    (tmp_path / f"{name}.yaml").write_text(f"like: {base}\n{text}")
+    return f"{name}.yaml"
+
+
+def test_what_a_file_does_not_say_is_the_others(tmp_path):
+    mine = load(like(tmp_path, "title: Mine\ncommon: {steps: 4}\narms: {mine: {norm: layer}}"), "cpu")
+    assert (mine.name, mine.title, mine.paper) == ("mine", "Mine", "ours")
+    assert list(mine.arms) == ["plain", "normalized", "mine"]
+    assert (mine.common["steps"], mine.common["dataset"]) == (4, "digits")
+    assert mine.select.search == {"optim.lr": [0.1, 0.2]}
+    assert mine.deviations == ["Two steps."]
+
+
+def test_what_is_claimed_and_found_out_is_of_the_other_alone(tmp_path):
+    assert load("base.yaml", "cpu").design
+    mine = load(like(tmp_path), "cpu")
+    assert (mine.claims, mine.findings, mine.summary, mine.design) == ([], [], "", None)
+    assert "minutes" not in content("mine.yaml")
+
+
+def test_null_takes_away_what_the_other_has_and_is_a_value_elsewhere(tmp_path):
+    text = "arms: {plain: null}\ncommon: {model.widths: null, clip_norm: null}\nscales: {cpu: {deviations: null}}"
+    mine = content(like(tmp_path, text))
+    assert list(mine["arms"]) == ["normalized"]
+    assert "model.widths" not in mine["common"]
+    assert mine["common"]["clip_norm"] is None
+    assert mine["scales"]["cpu"] == {}
+
+
+def test_without_a_choice_no_scale_has_one(tmp_path):
+    assert load(like(tmp_path, "select: null\ncommon: {optim.lr: 0.1}"), "smoke").select is None
+
+
+def test_axes_have_the_order_of_a_file_that_has_them_all(tmp_path):
+    mine = load(like(tmp_path, "select: null\ngrid: {optim.lr: [0.1, 0.2], seed: [7, 8]}"), "cpu")
+    assert list(mine.grid) == ["optim.lr", "seed"]
+    assert list(load(like(tmp_path, "grid: {batch_size: [8, 9]}"), "cpu").grid) == ["seed", "batch_size"]
+
+
+def test_a_file_is_looked_for_beside_the_one_that_is_like_it(tmp_path, monkeypatch):
+    like(tmp_path, "arms: {mine: {norm: layer}}")
+    like(tmp_path, "arms: {plain: null}", base="mine.yaml", name="third")
+    monkeypatch.chdir("/")
+    assert list(load(str(tmp_path / "third.yaml"), "cpu").arms) == ["normalized", "mine"]
+
+
+def test_one_of_ours_is_named(tmp_path):
+    assert "mine" in load(like(tmp_path, "arms: {mine: {norm: layer}}", base="digits_five_schemes"), "cpu").arms
+
+
+@pytest.mark.parametrize(
+    ("base", "said"),
+    [
+        ("digits_five_scheme", "did you mean digits_five_schemes?"),
+        ("bse.yaml", "did you mean base.yaml?"),
+        ("[base.yaml]", "['base.yaml'] is no name of an experiment"),
+        ("mine.yaml", "mine.yaml is like this one itself"),
+        ("other.yaml", "mine.yaml is like this one itself"),
+    ],
+)
+def test_what_nothing_can_be_like_is_one_line(tmp_path, base, said):
+    like(tmp_path, base="mine.yaml", name="other")
+    with pytest.raises(UserError, match=r"\(\S*:1\): like: ") as refused:
+        load(like(tmp_path, base=base))
+    assert said in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_mistake_has_its_line_in_the_file_that_has_it(tmp_path):
+    with pytest.raises(UserError, match=r"mine \(mine.yaml:4\), arm 'mine': norm=layr does not exist"):
+        load(like(tmp_path, "title: Mine\narms:\n  mine: {norm: layr}"), "cpu")
+    like(tmp_path, base="broken.yaml")
+    (tmp_path / "broken.yaml").write_text("arms: [")
+    with pytest.raises(UserError, match=r"broken \(\S*broken.yaml:2\): is not YAML"):
+        load("mine.yaml", "cpu")
+
+
+def test_editors_ask_for_no_key_of_a_file_that_is_like_another():
+    schema = ExperimentFile.model_json_schema(by_alias=True)
+    assert "required" not in schema
+    assert [each["required"][0] for each in schema["anyOf"]] == ["like", "paper"]
+
+
+def test_the_skeleton_that_is_like_another_runs(cli, workers_here, tmp_path):
+    status, stdout, stderr = cli("new", "experiment", "mine", "--like", "digits_five_schemes")
+    assert (status, stdout.splitlines()[0]) == (0, "mine.yaml"), stderr
+    status, stdout, stderr = cli("reproduce", "mine.yaml", "scale=smoke")
+    assert status == 0, stderr
+    assert "| mine " in stdout
+    claims = (
+        (tmp_path / "mine.yaml")
+        .read_text()
+        .replace("\n# claims:", "\nclaims:")
+        .replace("\n#   -", "\n  -")
+        .replace("\n#      ", "\n     ")
+    )
+    (tmp_path / "mine.yaml").write_text(claims)
+    assert load("mine.yaml", "cpu").claims[0].of.arm == "mine"
+
+
+def test_a_skeleton_like_nothing_is_not_written(cli, tmp_path):
+    status, _, stderr = cli("new", "experiment", "mine", "--like", "digits_five_scheme")
+    assert (status, "did you mean digits_five_schemes?" in stderr, stderr.count("\n")) == (2, True, 1)
+    assert not (tmp_path / "mine.yaml").exists()
+
+
+def test_ours_that_are_like_another_say_less_than_that():
+    files = [path.read_text() for path in (config_dir() / "experiment").glob("which_norm_*.yaml")]
+    assert sum(text.startswith("like: which_norm\n") for text in files) == 5

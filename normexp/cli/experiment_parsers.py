@@ -20,6 +20,9 @@ def add_reproduce(verbs: Verbs[Parser]) -> None:
     command.add_argument("--cell", metavar="ARM", help="one row of the table only")
     command.add_argument("--power", action="store_true", help="run nothing; say how many seeds would decide each claim")
     command.add_argument("--force", action="store_true", help="train finished runs again")
+    command.add_argument(
+        "--take", metavar="PATH", help="copy finished runs with the same settings from here, and do not train them"
+    )
     add_grid_flags(command)
 
 

@@ -22,6 +22,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             force=arguments.force,
             plan_only=arguments.power,
             of_laws=arguments.laws,
+            take=arguments.take,
         )
 
 

@@ -26,8 +26,9 @@ from normexp.evidence.claims.fields import THE_OTHERS, Place
 from normexp.evidence.claims.region import Region
 from normexp.experiments.contents import contents_of_own
 from normexp.experiments.experiment import Experiment, run_place
+from normexp.experiments.taken import taken_in_words
 from normexp.records import FINISHED, Damaged, RunDirectory, write_atomically
-from normexp.records.files import make_folder, read_json
+from normexp.records.files import make_folder, read_json, remove_empty
 from normexp.records.names import FROZEN
 from normexp.records.plain import plain, plain_json
 from normexp.records.ranges import ranges
@@ -109,6 +110,8 @@ def _is_alone(path: Path) -> bool:
 def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
     if runs := record.get("runs"):
         yield Change(DECLARATION, "", _NOTHING, f"{runs} were finished when {FROZEN} was written")
+    for words in taken_in_words(record):
+        yield Change(DECLARATION, "", _NOTHING, words)
 
 
 def _finished_runs(experiment: Experiment, results: Path) -> int:
@@ -141,6 +144,17 @@ def freeze(experiment: Experiment, results: Path, ahead: bool = False) -> Path |
     for change in changes:
         logger.info(f"{experiment.name}, frozen anew: {change}")
     return _write(path, experiment, _now() if changes else {key: record[key] for key in ("date", "commit")})
+
+
+def unfreeze(frozen: Path, earlier: bytes | None) -> None:
+    """Take back what was frozen for runs that were refused, and the folders in which nothing else is."""
+    if list(frozen.parent.iterdir()) != [frozen]:
+        return
+    if earlier is not None:  # of `normexp freeze`
+        write_atomically(frozen, earlier)
+    else:
+        frozen.unlink()
+        remove_empty(list(frozen.parents)[:3])  # results/NAME/SCALE
 
 
 def _now(runs: int = 0) -> dict[str, Any]:

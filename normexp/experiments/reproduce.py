@@ -11,26 +11,28 @@ from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from normexp.config.own import PLUGINS
-from normexp.config.text import as_argument
+from normexp.config.text import amount, as_argument
 from normexp.errors import UserError
 from normexp.experiments.checks.names import check_arms
 from normexp.experiments.checks.probed import asks_probe, check_probed
 from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
-from normexp.experiments.freeze import freeze, frozen_path
+from normexp.experiments.freeze import freeze, frozen_path, unfreeze
 from normexp.experiments.halving import budget, rung_points, rungs
 from normexp.experiments.load import document_of
 from normexp.experiments.rung_words import rung_in_words
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import choice_path, read_choice, recorded_selection, undecided_choices, write_choice
+from normexp.experiments.taken import take
 from normexp.experiments.trials import Choosing, choosings, combinations, points
-from normexp.records import FINISHED, write_atomically
-from normexp.records.files import MOST_TEXT, read_regular, remove_empty
+from normexp.records import FINISHED
+from normexp.records.files import MOST_TEXT, read_regular
 from normexp.sweeps.beforehand import check_parts
 from normexp.sweeps.plan import Cell, Plan, check_cells
 from normexp.sweeps.stacks import check_stacks
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
 from normexp.sweeps.sweep import run_plan as run_cells
+from normexp.sweeps.taken import NOWHERE, Elsewhere
 
 if TYPE_CHECKING:
     from normexp.experiments.grids import Selection
@@ -46,6 +48,7 @@ class Reproduction:
         arms: that are run, rows of the table.
         still_open: tells which claims the records leave open, after every look of a sequential design.
         sharing: whose workers train, and how many, of both stages.
+        elsewhere: finished runs that are taken, not trained, where they have the settings of one that is new.
     """
 
     experiment: Experiment
@@ -55,6 +58,7 @@ class Reproduction:
     dry_run: bool = False
     force: bool = False
     sharing: Sharing = field(default_factory=Sharing)
+    elsewhere: Elsewhere = NOWHERE
 
     def run(self) -> int:
         """Train what is missing; return the exit status, 0 or 1 where a run failed.
@@ -72,7 +76,8 @@ class Reproduction:
 
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
-        first, expected, probed = self._first_trials(), self._expected()[0].cells, asks_probe(self.experiment)
+        probed = asks_probe(self.experiment)
+        first, expected = map(self.elsewhere.without, (self._first_trials(), self._expected()[0].cells))
         measured = self._prepare(Plan([*first, *expected]), probed)
         for cells in filter(None, (first, expected)):  # no run of the choice is stacked with one of the experiment
             self._check_stacks(Plan(cells))
@@ -120,17 +125,23 @@ class Reproduction:
         return Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
 
     def _train(self, plan: Plan, heading: str) -> int:
-        self._prepare(plan)
-        self._check_stacks(plan)
+        taken, rest = self.elsewhere.of(plan.cells), replace(plan, cells=self.elsewhere.without(plan.cells))
+        self._prepare(rest)
+        self._check_stacks(rest)
         path = frozen_path(self.experiment, self.results)
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
         logger.info(f"{self.experiment.name}, scale {self.experiment.scale}: {heading}")
+        if taken:
+            logger.info(f"{amount(len(taken), 'run')} taken from {self.elsewhere}, and not trained")
+        if taken and not self.dry_run:
+            take(taken, path)
+            rest = replace(plan, cells=[replace(cell) for cell in plan.cells])  # with the records that are there now
         try:
-            return run_cells(replace(plan, results=self.results), self.dry_run, self.force, self.sharing)
+            return run_cells(replace(rest, results=self.results), self.dry_run, self.force, self.sharing)
         except UserError:
             if frozen is not None:
-                _unfreeze(frozen, earlier)
+                unfreeze(frozen, earlier)
             raise
 
     def _expected(self) -> tuple[Plan, str]:
@@ -270,17 +281,6 @@ def chosen_arms(experiment: Experiment, arm: str | None) -> list[str]:
     if experiment.design is not None:
         raise UserError(f"--cell {arm!r}: {experiment.name} adds seeds until its claims are decided, to all arms")
     return [arm]
-
-
-def _unfreeze(frozen: Path, earlier: bytes | None) -> None:
-    """Take back what was frozen for runs that were refused, and the folders in which nothing else is."""
-    if list(frozen.parent.iterdir()) != [frozen]:
-        return
-    if earlier is not None:  # of `normexp freeze`
-        write_atomically(frozen, earlier)
-    else:
-        frozen.unlink()
-        remove_empty(list(frozen.parents)[:3])  # results/NAME/SCALE
 
 
 def command(experiment: Experiment) -> str:

@@ -59,4 +59,4 @@ def _joined(name: str, found: Mapping[Path, bytes]) -> bytes:
 
 
 def _rank(record: Mapping[str, Any]) -> tuple[bool, str]:
-    return not record.get("runs"), str(record.get("date"))
+    return not (record.get("runs") or record.get("taken")), str(record.get("date"))

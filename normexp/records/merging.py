@@ -177,9 +177,21 @@ def _write_archive(target: Path, choice: Choice) -> int:
 
 def _write_folders(target: Path, choice: Choice) -> int:
     """Copy run by run, each of which appears whole, or not at all; return how many still counted."""
-    for half in target.glob(f"{_HALF}*"):  # of a merge that was killed
-        shutil.rmtree(half)
+    _sweep_halves(target)
     return sum(_copy(run, target, target / name, choice.ignored) for name, run in choice.fresh.items())
+
+
+def copy_run(run: RunDirectory, destination: Path) -> None:
+    """Copy a run to where nothing is; it appears there whole, or not at all. Raises UserError for a damaged one."""
+    make_folder(destination.parent)
+    _sweep_halves(destination.parent)
+    _copy(run, destination.parent, destination, set())
+
+
+def _sweep_halves(folder: Path) -> None:
+    """Remove what a process that was killed had half copied."""
+    for half in folder.glob(f"{_HALF}*"):
+        shutil.rmtree(half)
 
 
 def _copy(run: RunDirectory, target: Path, destination: Path, ignored: set[str]) -> bool:

@@ -29,6 +29,7 @@ from normexp.report.commands.named import plugins_of, results_of, split
 from normexp.report.ledger.judged import shown_verdict
 from normexp.sweeps.submit import Sharing, kept_workers
 from normexp.sweeps.sweep import take_sharing
+from normexp.sweeps.taken import Elsewhere
 
 logger = logging.getLogger("normexp")
 
@@ -43,20 +44,26 @@ def reproduce_all(
     force: bool,
     plan_only: bool,
     of_laws: bool,
+    take: str | None = None,
 ) -> int:
     """Run and render the experiments that are named; return 1 if a run failed.
 
     Args:
         of_laws: run every experiment that tests a law, at full scale unless `scale` says otherwise.
         plan_only: run nothing; say how many seeds would decide the claims that are undecided.
+        take: folder or archive whose finished runs count for those that have the same settings.
 
     Of several, one whose data cannot be had is left out and said; the exit status is then 2. Raises Unavailable for
     one by itself.
     """
     sharing, words = take_sharing(words, jobs, force)
     if plan_only:
-        _check_runs_nothing(arm, dry_run, force, sharing)
+        _check_runs_nothing(arm, dry_run, force, take, sharing)
+    if force and take is not None:
+        raise UserError("reproduce: --force trains all again, and --take takes what is trained; give one of the two")
+    elsewhere = Elsewhere(None if take is None else Path(take))
     experiments, results = _wanted(words, everything, of_laws)
+    _ = elsewhere.runs  # a path without any is refused before anything is built
     if plan_only:
         return _plan(experiments, results)
     planned = [
@@ -64,7 +71,7 @@ def reproduce_all(
         for each in experiments
     ]
     with kept_workers(sharing) as sharing:  # with what they know of the data and of how long a step takes
-        planned = [replace(each, sharing=sharing) for each in planned]
+        planned = [replace(each, sharing=sharing, elsewhere=elsewhere) for each in planned]
         _check_own(planned[1:])
         return max([_reproduce(each, alone=len(planned) == 1) for each in planned])
 
@@ -77,9 +84,9 @@ def _check_own(planned: Sequence[Reproduction]) -> None:
                 each.check()
 
 
-def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, sharing: Sharing) -> None:
+def _check_runs_nothing(arm: str | None, dry_run: bool, force: bool, take: str | None, sharing: Sharing) -> None:
     """Raise UserError for what says how to train, or what, beside --power."""
-    given = {"--cell": arm is not None, "--dry-run": dry_run, "--force": force}
+    given = {"--cell": arm is not None, "--dry-run": dry_run, "--force": force, "--take": take is not None}
     given |= {"jobs=": sharing.jobs is not None, "stack=": sharing.stack != "false"}
     given |= {"executor=": sharing.settings is not None}
     if wrong := next((name for name, is_given in given.items() if is_given), None):

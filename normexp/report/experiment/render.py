@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,6 +179,7 @@ def _notes(
         *((f"Published numbers from {'; '.join(places)}.",) if places else ()),
         *(f"{arm} was refused: {words}." for arm, words in experiment.refusals().items()),
         f"Made by `{command(experiment)}`, commit {', '.join(measured.commits)}.",
+        *_processors(measured),
     ]
     changed = [f"{str(change)[0].upper()}{str(change)[1:]}." for change in changes]
     return {
@@ -187,6 +188,16 @@ def _notes(
         "Findings": experiment.findings,
         "Deviations": experiment.deviations,
     }
+
+
+def _processors(measured: Measured) -> Iterator[str]:
+    """Say which processors trained, where not every arm has the same ones."""
+    by_arm: dict[str, set[str]] = {}
+    for cell, runs in measured.curves.items():
+        by_arm.setdefault(cell.arm, set()).update(run.made.processor for run in runs.values() if run.finished)
+    if len(set(map(frozenset, filter(None, by_arm.values())))) > 1:
+        every = sorted(set().union(*by_arm.values()))
+        yield f"Not every arm was trained on the same processors, which round otherwise: {', '.join(every)}."
 
 
 def _places(experiment: Experiment) -> list[str]:

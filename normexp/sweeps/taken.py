@@ -1,0 +1,84 @@
+"""Runs that are finished elsewhere with the same settings: they are taken from there, and not trained again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from normexp.config import Config
+from normexp.config.identity import identity
+from normexp.errors import UserError
+from normexp.records import FINISHED, RunDirectory, find_runs, printable
+from normexp.records.counting import whole
+from normexp.runs.own_code import changed_code, with_another
+from normexp.runs.place import check_data, with_content
+from normexp.runs.run import check_complete, check_stale
+from normexp.sweeps.plan import Cell
+
+logger = logging.getLogger("normexp")
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """The finished runs at or below a path, by what makes two runs the same run; none where there is no path."""
+
+    path: Path | None
+    _sound: dict[str, bool] = field(default_factory=dict, compare=False)
+
+    def __str__(self) -> str:
+        return printable(self.path)
+
+    @cached_property
+    def runs(self) -> dict[str, RunDirectory]:
+        """Identity -> run; what is unfinished or cannot be read is left out. Raises UserError where there is none."""
+        found: dict[str, RunDirectory] = {}
+        for run in find_runs([self.path] if self.path is not None else []):
+            try:
+                if run.status["status"] in FINISHED:
+                    found.setdefault(_identity(run), run)
+            except UserError as error:
+                logger.info(f"not taken: {error}")
+        return found
+
+    def of(self, cells: Sequence[Cell]) -> dict[Path, RunDirectory]:
+        """Return {place of a cell: run that has its settings, defaults and data} for the cells that are new."""
+        if self.path is None:
+            return {}
+        new = {cell.path: with_content(cell.config) for cell in cells if cell.state == "new"}
+        return {path: self.runs[config.identity] for path, config in new.items() if self._has(config)}
+
+    def _has(self, config: Config) -> bool:
+        run = self.runs.get(config.identity)
+        if run and config.identity not in self._sound:  # which is said once
+            self._sound[config.identity] = _is_sound(run, config)
+        return self._sound.get(config.identity, False)
+
+    def without(self, cells: Sequence[Cell]) -> list[Cell]:
+        """Return the cells of which there is nothing here."""
+        there = self.of(cells)
+        return [cell for cell in cells if cell.path not in there]
+
+
+NOWHERE = Elsewhere(None)
+
+
+def _identity(run: RunDirectory) -> str:
+    return identity(run.config.get("_changes_") or {}, run.data.get("content"))
+
+
+def _is_sound(run: RunDirectory, config: Config) -> bool:
+    """Tell whether a run can stand for what would be trained today; say why not."""
+    try:
+        sound = whole(run)
+        check_complete(sound)
+        check_stale(sound, config)
+        check_data(sound, config)
+        if changed := changed_code(config, sound):
+            raise UserError(f"{run.path}: was trained {with_another(changed)} there is now")
+    except UserError as error:
+        logger.info(f"not taken: {printable(error)}")
+        return False
+    return True

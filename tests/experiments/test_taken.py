@@ -1,0 +1,169 @@
+"""`reproduce --take PATH`: runs that are finished elsewhere are copied, and not trained again."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from in_process import InProcess
+
+from normexp.records import find_runs
+
+BASE = """
+paper: ours
+item: none
+title: Two schemes
+about: Two schemes at one rate.
+common: {dataset: digits, model: mlp, model.widths: [4], steps: 2, eval_every: 2}
+arms:
+  plain: {norm: none}
+  normalized: {norm: batch}
+grid: {seed: [0, 1]}
+select: {search: {optim.lr: [0.1, 0.2]}, seeds: [100], metric: validation/accuracy}
+scales: {smoke: {}}
+table: {metric: test/accuracy}
+"""
+MINE = """
+like: base.yaml
+title: Mine beside two
+arms: {mine: {norm: layer}}
+claims:
+  - {text: Mine is ahead, source: ours, kind: own,
+     compare: difference, metric: test/accuracy, of: mine, than: plain, in: "> 0"}
+"""
+TAKE = ("reproduce", "mine.yaml", "scale=smoke", "jobs=1", "--take")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> Path:
+    """A folder with base.yaml and its results; tests leave it as it is."""
+    from normexp.cli.verbs import main
+
+    folder = tmp_path_factory.mktemp("trained")
+    (folder / "base.yaml").write_text(BASE)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("normexp.sweeps.workers.Worker", InProcess)
+        patch.chdir(folder)
+        assert main(["reproduce", "base.yaml", "scale=smoke", "jobs=1"]) == 0
+    return folder
+
+
+@pytest.fixture
+def here(workers_here, trained, tmp_path, monkeypatch) -> Path:
+    """A current folder with base.yaml, mine.yaml, and the results of the first in old."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(trained / "results" / "base", tmp_path / "old" / "base")
+    (tmp_path / "base.yaml").write_text(BASE)
+    (tmp_path / "mine.yaml").write_text(MINE)
+    return tmp_path
+
+
+def curves(folder: Path) -> dict[str, bytes]:
+    found = find_runs([folder])
+    return {run.path.relative_to(folder.resolve()).as_posix(): run.read("metrics.csv") for run in found}
+
+
+def test_only_what_is_not_there_is_trained(cli, here):
+    status, stdout, stderr = cli(*TAKE, "old")
+    assert status == 0, stderr
+    assert stderr.count("4 runs taken from old, and not trained") == 2  # of the choice, and of the arms
+    assert "6 runs: 4 finished, 2 new" in stderr
+    was, now = curves(here / "old" / "base" / "smoke"), curves(here / "results" / "mine" / "smoke")
+    assert {name: data for name, data in now.items() if "/mine/" not in name} == was
+    assert "| mine " in stdout
+
+
+def test_the_table_says_where_they_are_from_and_a_claim_that_it_came_later(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    folder = here / "results" / "mine" / "smoke"
+    assert "before the runs: 8 runs were taken from old/base/smoke." in (folder / "table.md").read_text()
+    frozen = json.loads((folder / "frozen.json").read_text())
+    assert frozen["taken"]["runs/plain/seed=1"] == "old/base/smoke/runs/plain/seed=1"
+    assert "8 runs were taken from old/base/smoke" in str(json.loads((folder / "claims.json").read_text())["changed"])
+
+
+def test_the_same_command_goes_on_and_changes_nothing(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    frozen = (here / "results/mine/smoke/frozen.json").read_bytes()
+    shutil.rmtree(here / "results/mine/smoke/runs/mine")
+    status, _, stderr = cli(*TAKE, "old")
+    assert (status, "taken" in stderr, "2 new" in stderr) == (0, False, True)
+    assert (here / "results/mine/smoke/frozen.json").read_bytes() == frozen
+
+
+def test_an_archive_serves_as_a_folder_does(cli, here):
+    assert cli("archive", "base.yaml", "results_dir=old")[0] == 0
+    status, _, stderr = cli(*TAKE, "old/base/smoke/records.zip")
+    assert (status, "6 runs: 4 finished, 2 new" in stderr) == (0, True), stderr
+
+
+def test_a_dry_run_counts_them_and_writes_nothing(cli, here):
+    status, _, stderr = cli(*TAKE, "old", "--dry-run")
+    assert (status, "4 runs taken from old" in stderr, "2 runs: 0 finished, 2 new" in stderr) == (0, True, True), stderr
+    assert not (here / "results").exists()
+
+
+def test_one_with_other_settings_is_none(cli, here):
+    (here / "mine.yaml").write_text(MINE + "common: {steps: 4}\n")
+    status, _, stderr = cli(*TAKE, "old", "--dry-run")
+    assert (status, "taken" in stderr) == (0, False), stderr
+
+
+def test_a_damaged_one_is_trained_and_said_once(cli, here):
+    broken = here / "old/base/smoke/runs/plain/seed=0/metrics.csv"
+    broken.write_text(broken.read_text().replace("0", "1"))
+    status, _, stderr = cli(*TAKE, "old")
+    assert status == 0, stderr
+    assert stderr.count("not taken: ") == 1
+    assert "6 runs: 3 finished, 3 new" in stderr
+    assert curves(here / "results/mine/smoke/runs/plain")["seed=0"] != broken.read_bytes()
+
+
+def test_one_of_other_code_is_trained(cli, here, monkeypatch):
+    code = "from normexp.norms import LayerNorm\n\n\nclass Own(LayerNorm):\n    pass\n"
+    (here / "taken_norms.py").write_text(code)
+    (here / "base.yaml").write_text(BASE.replace("{norm: batch}", "{norm: taken_norms.Own}"))
+    base = ("reproduce", "base.yaml", "scale=smoke", "jobs=1", "plugins=[taken_norms]")
+    assert cli(*base, "results_dir=new")[0] == 0
+    assert "taken from new" in cli(*base, "--take", "new", "--dry-run", "results_dir=other")[2]
+    (here / "taken_norms.py").write_text(code + "# changed\n")
+    _, _, stderr = cli(*base, "--take", "new", "results_dir=other")
+    assert "was trained with another taken_norms than there is now" in stderr
+    assert "4 runs: 2 finished, 2 new" in stderr
+
+
+def test_what_a_killed_process_had_half_copied_is_removed(cli, here):
+    half = here / "results/mine/smoke/runs/plain/.merge-00000000"
+    half.mkdir(parents=True)
+    assert cli(*TAKE, "old")[0] == 0
+    assert not half.exists()
+
+
+def test_processors_that_are_not_those_of_every_arm_are_said(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    table = here / "results/mine/smoke/table.md"
+    assert "processors" not in table.read_text()
+    for path in here.glob("results/mine/smoke/runs/plain/*/environment.json"):
+        path.write_text(json.dumps({**json.loads(path.read_text()), "processor": "Abacus", "cpu": {}}))
+        status = path.with_name("status.json")
+        told = json.loads(status.read_text())
+        del told["sha256"]["environment.json"]
+        status.write_text(json.dumps(told))
+    assert cli("report", "mine.yaml")[0] == 0
+    assert "Not every arm was trained on the same processors, which round otherwise: " in table.read_text()
+    assert "Abacus" in table.read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--take", "od"], "did you mean old?"),
+        (["--take", "base.yaml"], "holds no run directory"),
+        (["--take", "old", "--force"], "--force trains all again, and --take takes what is trained"),
+        (["--take", "old", "--power"], "--power runs nothing, and looks at all arms; leave out --take"),
+    ],
+)
+def test_mistakes_are_one_line_and_nothing_is_written(cli, here, words, said):
+    status, _, stderr = cli("reproduce", "mine.yaml", "scale=smoke", *words)
+    assert (status, said in stderr, stderr.count("\n")) == (2, True, 1), stderr
+    assert not (here / "results").exists()

@@ -243,6 +243,63 @@ def test_no_scheme_is_put_beside_another_normalization(other):
         convert(model, LayerNorm())
 
 
+class Standard(nn.Module):
+    """Batch normalization of somebody's own, whose name and whose estimates' names say nothing of it."""
+
+    def __init__(self, *, keeps=True):
+        super().__init__()
+        self.gain, self.keeps = nn.Parameter(torch.ones(1, 8, 1, 1)), keeps
+        if keeps:
+            self.register_buffer("centre", torch.zeros(1, 8, 1, 1))
+
+    def forward(self, x):
+        mean = x.mean((0, 2, 3), keepdim=True)
+        if self.keeps and self.training:
+            with torch.no_grad():
+                self.centre.lerp_(mean.to(self.centre.dtype), 0.1)
+        centred = x - (self.centre if self.keeps and not self.training else mean)
+        return self.gain * centred / centred.square().mean((0, 2, 3), keepdim=True).sqrt()
+
+
+class Sign(nn.Module):
+    def forward(self, x):
+        return x.sign()
+
+
+class Elsewhere(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.place = nn.Parameter(torch.randn(1, 8, 1, 1))
+
+    def forward(self, x):
+        return self.place.expand_as(x)
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        (Standard(), "normalizes by statistics of its own, which would stay"),
+        (Standard(keeps=False), "a normalization that is neither batch"),
+    ],
+)
+def test_what_normalizes_is_known_by_what_it_does_not_by_its_name(other, why):
+    """Group norms stood in front of it, and it stayed."""
+    model = Net()
+    model.bn = other
+    state = torch.get_rng_state()
+    with pytest.raises(ValueError, match=f"^Net cannot be converted to LayerNorm: bn .Standard.: {why}"):
+        convert(model, LayerNorm())
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize("other", [Sign(), Elsewhere()], ids=lambda other: type(other).__name__)
+def test_what_ignores_the_scale_and_normalizes_nothing_is_no_normalization(other):
+    model = Net()
+    model.act = other
+    convert(model, LayerNorm())
+    assert model.act is other
+
+
 def test_a_reading_leaves_the_debugger():
     def debugger(frame, event, arg):
         return None

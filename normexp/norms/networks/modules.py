@@ -21,6 +21,7 @@ TORCHS = (
 )  # fmt: skip
 HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
 GRID = torch.linspace(-8, 8, 161, dtype=torch.double, device="cpu")  # wherever this is imported first
+SIZES = ((6, 5), (), (7,), (3, 2, 2))  # of maps, vectors, sequences and volumes, behind their channels
 CLOSE = 1e-9
 
 
@@ -155,6 +156,31 @@ def ignores_scale(module: nn.Module) -> bool:
         return torch.allclose(exact(x), exact(2 * x), rtol=1e-3)
     except Exception:  # takes other inputs, or is no function of tensors at all
         return False
+
+
+@torch.no_grad()
+def standardizes(module: nn.Module) -> bool:
+    """Tell whether a class of somebody's own normalizes in training, whatever its name: twice the input changes nothing.
+
+    Another input does, and the output has its shape. What treats every value alone (a sign) is no normalization. Its
+    channels are the sizes of the vectors that it keeps.
+    """
+    if type(module).__module__.startswith("torch.nn.") or has_layers(module) or curve(module) is not None:
+        return False
+    kept = [value.shape for value in [*module.parameters(), *module.buffers()] if value.numel() > 1]
+    channels = {max(shape) for shape in kept if max(shape) == shape.numel()} or {8}
+    return any(_ignores_scale_in_training(module, (4, c, *sizes)) for c in channels for sizes in SIZES)
+
+
+def _ignores_scale_in_training(module: nn.Module, shape: tuple[int, ...]) -> bool:
+    x, other = torch.randn(2, *shape, dtype=torch.double, generator=torch.Generator().manual_seed(0))
+    exact: Any = on_cpu(module).train()
+    try:
+        y, twice, changed = (copy.deepcopy(exact)(each) for each in (x, 2 * x, other))
+    except Exception:  # takes other inputs, or is no function of tensors at all
+        return False
+    same = isinstance(y, Tensor) and y.shape == shape and torch.allclose(y, twice, rtol=1e-3, atol=1e-3)
+    return same and not torch.allclose(y, changed, rtol=1e-3, atol=1e-3)
 
 
 def width(norm: nn.Module) -> int:

@@ -13,7 +13,7 @@ from torch.nn.utils import parametrize
 from normexp.errors import first_line
 from normexp.norms.base import Norm, Rows, Step
 from normexp.norms.networks.dataflow import copied
-from normexp.norms.networks.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared
+from normexp.norms.networks.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared, standardizes
 from normexp.norms.networks.replacement import are_batch_norms
 from normexp.norms.networks.torch_weights import freed, is_normalized_by_torch, schemes_of_torch
 from normexp.seeding import random_kept
@@ -22,6 +22,8 @@ UNREACHED = (nn.MultiheadAttention, nn.RNNBase, nn.RNNCellBase, nn.Bilinear)  # 
 TABLES = (nn.Embedding, nn.EmbeddingBag, nn.LayerNorm)  # whose weight multiplies no vector
 SCHEMES, PLACES = "normexp.norms.", (Rows, Step)  # of this library; what schemes are put into
 OF_TORCH = (nn.LayerNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d)  # other normalizations
+
+OWN_STATISTICS = "normalizes by statistics of its own, which would stay; torch.nn's batch normalization would not"
 
 
 class CannotConvert(Exception):
@@ -48,6 +50,9 @@ def refuse_unknown_norm(module: nn.Module) -> None:
         raise CannotConvert("a scheme of this library already, which would stay; convert the network as it was before")
     if getattr(module, "running_var", None) is not None:
         raise unknown
+    with random_kept():
+        if standardizes(module):
+            raise CannotConvert(OWN_STATISTICS) if any(True for _ in module.buffers()) else unknown
     if "norm" not in type(module).__name__.lower() or any(module.children()):
         return
     if isinstance(module, nn.LayerNorm) and type(module) is nn.LayerNorm:

@@ -160,7 +160,7 @@ def ignores_scale(module: nn.Module) -> bool:
 
 @torch.no_grad()
 def standardizes(module: nn.Module) -> bool:
-    """Tell whether a class of somebody's own normalizes in training, whatever its name: twice the input changes nothing.
+    """Tell whether a class of somebody's own normalizes in training, whatever its name: twice the input is as good.
 
     Another input does, and the output has its shape. What treats every value alone (a sign) is no normalization. Its
     channels are the sizes of the vectors that it keeps.

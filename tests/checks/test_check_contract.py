@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
-from normexp.norms.base import Norm, at_least_float32
+from normexp.norms.base import Norm, Step, TimeStep, at_least_float32
 from normexp.norms.checks.clause import Case
 from normexp.norms.checks.contract import CLAUSES, broken_by, clauses_for, contract
 
@@ -172,6 +172,47 @@ WRONG = {
 }
 
 
+class RowMean(nn.Module):
+    """A correct module on tokens to derive wrong ones from."""
+
+    def __init__(self, num_features):
+        super().__init__()
+        self.register_buffer("largest", torch.zeros(()))
+
+    def forward(self, x):
+        wide = at_least_float32(x)
+        return (wide - wide.mean(-1, keepdim=True)).to(x.dtype)
+
+
+class NarrowTokens(RowMean):
+    def forward(self, x):
+        return super().forward(x)[..., 1:]
+
+
+class WideTokens(RowMean):
+    def forward(self, x):
+        return super().forward(x.float() if x.itemsize == 2 else x)
+
+
+class DetachedTokens(RowMean):
+    def forward(self, x):
+        return super().forward(x.detach()) + (x - x.detach())
+
+
+class MovingTokens(RowMean):
+    def forward(self, x):
+        self.largest.add_(1)
+        return super().forward(x)
+
+
+WRONG_TOKENS = {
+    NarrowTokens: "tokens keep their shape and type",
+    WideTokens: "tokens in half precision",
+    DetachedTokens: "gradient of tokens is the derivative",
+    MovingTokens: "evaluation of tokens changes no state and repeats itself",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class Own(Norm):
     module: type[nn.Module] = Mean
@@ -218,10 +259,121 @@ class CanBeChanged(Own):
         object.__setattr__(self, name, value)
 
 
+class Narrow(nn.Module):
+    """Wrong on tokens, in places without a nonlinearity, in time steps."""
+
+    def forward(self, x, *step):
+        return x[..., 1:]
+
+
 @dataclass(frozen=True, kw_only=True)
-class NarrowSteps(Own):
+class AllHooks(Own):
+    """A correct scheme with every hook, to derive wrong ones from."""
+
+    tokens: type[nn.Module] = RowMean
+
+    def sequence(self, num_features):
+        return self.tokens(num_features)
+
+    def linear_normalization(self, num_features):
+        return self.module(num_features)
+
     def recurrent(self, num_features, max_steps, site="sum"):
-        return lambda x, t: x[:, 1:]
+        return TimeStep(RowMean(num_features))
+
+    def parametrize_recurrent(self, layer):
+        return layer
+
+    def pool(self, module):
+        return module
+
+    def initialize(self, model, batch):
+        model(batch)
+
+    def step_hook(self, model):
+        return lambda: None
+
+    def before_evaluation(self, model, inputs):
+        with torch.no_grad():
+            model[1].running_mean.copy_(model[0](inputs(8)).mean((0, 2, 3)))
+
+
+class NarrowLinear(AllHooks):
+    def linear_normalization(self, num_features):
+        return Narrow()
+
+
+class NarrowSteps(AllHooks):
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return TimeStep(Narrow())
+
+
+class StepsOfStates(AllHooks):
+    """Wrong in the states of a network alone."""
+
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return TimeStep(Narrow() if site in ("rnn", "lstm", "gru") else RowMean(num_features))
+
+
+class NoStep(AllHooks):
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return lambda x, t: x
+
+
+class TooFewSteps(AllHooks):
+    """Sequences in evaluation may be longer than those in training."""
+
+    def recurrent(self, num_features, max_steps, site="sum"):
+        return OneOf(RowMean(num_features) for _ in range(max_steps))
+
+
+class OneOf(Step):
+    def __init__(self, modules):
+        super().__init__()
+        self.steps = nn.ModuleList(modules)
+
+    def forward(self, x, t):
+        return self.steps[t](x)
+
+
+class NoRecurrentLayer(AllHooks):
+    def parametrize_recurrent(self, layer):
+        return nn.Identity()
+
+
+class LargePool(AllHooks):
+    def pool(self, module):
+        return nn.Identity()
+
+
+class NewParameters(AllHooks):
+    def initialize(self, model, batch):
+        model[0].weight = nn.Parameter(torch.zeros_like(model[0].weight))
+
+
+class FailingHook(AllHooks):
+    def step_hook(self, model):
+        return lambda: model[0].weight.grad.no_such_thing
+
+
+class MovesOn(AllHooks):
+    def before_evaluation(self, model, inputs):
+        model(inputs(8))
+
+
+OF_LOOP = "initialize, step_hook and before_evaluation"
+WRONG_HOOKS = {
+    NarrowLinear: "linear places keep their shape and type",
+    NarrowSteps: "time steps keep their shape",
+    StepsOfStates: "time steps keep their shape",
+    NoStep: "time steps keep their shape",
+    TooFewSteps: "time steps keep their shape",
+    NoRecurrentLayer: "a recurrent layer stays one",
+    LargePool: "a pool keeps its size",
+    NewParameters: OF_LOOP,
+    FailingHook: OF_LOOP,
+    MovesOn: OF_LOOP,
+}
 
 
 def broken(norm, exact_gradient=True, **says):
@@ -252,9 +404,28 @@ def test_contract_finds_wrong_claims_and_hooks():
     assert set(broken(VectorPenalty())) == {"penalty is None or a finite scalar"}
     assert set(broken(TakesAnyPlacement())) == {"an unknown placement is refused"}
     assert set(broken(CanBeChanged())) == {"frozen"}
-    assert set(broken(NarrowSteps())) == {"time steps keep their shape"}
     assert set(broken(Own(), mixes_examples=False)) == {"examples are mixed as said"}
     assert broken(Own(), mixes_examples=True) == {}
+
+
+@pytest.mark.parametrize("scheme", WRONG_HOOKS, ids=lambda scheme: scheme.__name__)
+def test_contract_calls_every_hook(scheme):
+    assert set(broken(scheme())) == {WRONG_HOOKS[scheme]}
+
+
+@pytest.mark.parametrize("tokens", WRONG_TOKENS, ids=lambda tokens: tokens.__name__)
+def test_contract_calls_the_module_of_tokens(tokens):
+    """A scheme with a faulty sequence() passed: nothing called it."""
+    said = broken(AllHooks(tokens=tokens))
+    assert WRONG_TOKENS[tokens] in said
+    assert [name for name in said if "tokens" not in name] == []
+
+
+def test_contract_holds_for_an_own_scheme_with_every_hook():
+    assert broken(AllHooks()) == {}
+    assert {clause.name for clause in clauses_for(Case(AllHooks(), mixes_examples=True))} == {
+        clause.name for clause in CLAUSES
+    }
 
 
 def test_contract_asks_a_scheme_for_what_it_has():
@@ -265,8 +436,9 @@ def test_contract_asks_a_scheme_for_what_it_has():
         "frozen",
         "penalty is None or a finite scalar",
     }
-    assert len(clauses_for(Case(Own()))) == len(CLAUSES) - 1  # it does not say whether it mixes examples
-    assert len(clauses_for(Case(Own(), mixes_examples=True))) == len(CLAUSES)
+    own = len(CLAUSES) - len({*WRONG_HOOKS.values(), *WRONG_TOKENS.values()} - {"time steps keep their shape"})
+    assert len(clauses_for(Case(Own()))) == own - 1  # it does not say whether it mixes examples
+    assert len(clauses_for(Case(Own(), mixes_examples=True))) == own
 
 
 def test_contract_of_a_published_approximate_gradient_leaves_one_clause_out():
@@ -284,8 +456,7 @@ def test_contract_has_a_wrong_scheme_for_every_clause():
         "examples are mixed as said",
         "frozen",
         "penalty is None or a finite scalar",
-        "time steps keep their shape",
-    }
+    } | {*WRONG_HOOKS.values(), *WRONG_TOKENS.values()}
     assert set(WRONG.values()) | hooks == {clause.name for clause in CLAUSES}
 
 

@@ -65,12 +65,6 @@ def layer_stays_a_layer(case: Case) -> None:
             raise Broken(f"the block of a {type(layer).__name__} holds {len(found)} such layers, or of another shape")
 
 
-def time_steps_keep_their_shape(case: Case) -> None:
-    step = case.norm.recurrent(UNITS, max_steps=3)
-    if step(torch.randn(4, UNITS), 2).shape != (4, UNITS):
-        raise Broken("recurrent(C, max_steps) gives a module that changes the shape (N, C)")
-
-
 def penalty_is_a_number(case: Case) -> None:
     penalty = case.norm.penalty(case.norm.block(nn.Linear(3, UNITS)))
     if penalty is not None and (not isinstance(penalty, Tensor) or penalty.dim() or not penalty.isfinite()):
@@ -94,17 +88,12 @@ def is_frozen(case: Case) -> None:
     raise Broken("the scheme can be changed while a network is built: @dataclass(frozen=True, kw_only=True)")
 
 
-def takes_time_steps(case: Case) -> bool:
-    return case.normalizes and case.takes_vectors
-
-
 OF_BLOCKS = (
     Clause("every parameter of a block gets a gradient", every_parameter_learns, on_blocks),
     Clause("state_dict round trip", state_dict_round_trip, on_blocks),
     Clause("evaluation changes no state and repeats itself", evaluation_is_a_function, on_blocks),
     Clause("bfloat16 autocast", autocast_to_bfloat16, on_blocks),
     Clause("a Linear or Conv layer stays one", layer_stays_a_layer, on_blocks),
-    Clause("time steps keep their shape", time_steps_keep_their_shape, takes_time_steps),
     Clause("penalty is None or a finite scalar", penalty_is_a_number, always),
     Clause("an unknown placement is refused", refuses_an_unknown_placement, always),
     Clause("frozen", is_frozen, always),

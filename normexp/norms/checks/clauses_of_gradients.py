@@ -22,7 +22,7 @@ def gradient_is_the_derivative(case: Case) -> None:
             raise_exception=False,
             fast_mode=True,
         ):
-            raise Broken(f"backward differs from finite differences on {shape}{_narrowed(module, x)}")
+            raise Broken(f"backward differs from finite differences on {shape}{narrowed(module, x)}")
 
 
 def second_derivative(case: Case) -> None:
@@ -32,11 +32,11 @@ def second_derivative(case: Case) -> None:
     if not copy.deepcopy(module)(x).requires_grad:
         raise Broken("the output has no gradient")
     if not torch.autograd.gradgradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
-        raise Broken(f"the gradient's gradient differs from finite differences{_narrowed(module, x)}")
+        raise Broken(f"the gradient's gradient differs from finite differences{narrowed(module, x)}")
 
 
 @torch.no_grad()
-def _narrowed(module: nn.Module, x: Tensor) -> str:
+def narrowed(module: nn.Module, x: Tensor) -> str:
     """Ask whether float64 is narrowed, where a change that float32 does not have leaves the output as it is."""
     same = torch.equal(copy.deepcopy(module)(x), copy.deepcopy(module)(x * (1 + 1e-13 * torch.randn_like(x))))
     return "; is float64 narrowed inside (x.float())? at_least_float32(x) keeps it" if same else ""

@@ -13,11 +13,12 @@ from normexp.norms.base import Norm
 from normexp.norms.checks.clause import Broken, Case, Clause
 from normexp.norms.checks.clauses_of_blocks import OF_BLOCKS
 from normexp.norms.checks.clauses_of_gradients import OF_GRADIENTS
+from normexp.norms.checks.clauses_of_hooks import OF_HOOKS
 from normexp.norms.checks.clauses_of_numbers import OF_NUMBERS
 from normexp.norms.checks.clauses_of_sizes import OF_SIZES
 from normexp.norms.checks.subject import reproducible
 
-CLAUSES: tuple[Clause, ...] = (*OF_SIZES, *OF_NUMBERS, *OF_GRADIENTS, *OF_BLOCKS)
+CLAUSES: tuple[Clause, ...] = (*OF_SIZES, *OF_NUMBERS, *OF_GRADIENTS, *OF_HOOKS, *OF_BLOCKS)
 
 
 @dataclass(frozen=True)

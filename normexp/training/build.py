@@ -28,7 +28,7 @@ from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.bfloat16 import bfloat16_autocast
 from normexp.training.checks.fitting import fitting
-from normexp.training.checks.trial import check_shapes
+from normexp.training.checks.trial import check_shapes, check_update
 from normexp.training.checks.unkept_state import check_initialized
 from normexp.training.compiled_norms import check_compiler, compile_norms
 from normexp.training.components import Components, Hyperparameters
@@ -55,6 +55,8 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
     model = build_model(config, norm, data.input_shape, data.num_outputs)
     check_shapes(config, model, data)
     lay_out(model.to(device))
+    autocast = build_autocast(config["precision"], device)
+    check_update(config, model, data, device, autocast)
     if config["compile"] == "norms":
         compile_norms(model, config.choices["norm"])
     splits = build_examples(config, data, device, examples)
@@ -76,7 +78,7 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
         device=device,
         threads=choose_threads(config["threads"], model, config["batch_size"] * data.positions),
         compiled=torch.compile(model) if config["compile"] is True else None,  # type: ignore[arg-type]
-        autocast=build_autocast(config["precision"], device),
+        autocast=autocast,
         clip_norm=config["clip_norm"],
     )
 

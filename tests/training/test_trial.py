@@ -151,3 +151,60 @@ def test_what_an_own_normalization_may_not_do_is_told_alone_and_in_a_stack(mista
     config = compose(["model=mlp", "dataset=digits", "threads=1", *stacked, *words])
     with pytest.raises(UserError, match=said):
         build(config, Loader().load(config))
+
+
+class Passed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise TypeError("no way back")
+
+
+class Particular(nn.Module):
+    """What works in the float32 of a plain trial, forward."""
+
+    def __init__(self, fails: str, width: int) -> None:
+        super().__init__()
+        self.fails, self.weight = fails, nn.Parameter(torch.eye(width))
+
+    def forward(self, x):
+        if self.fails == "backward":
+            return Passed.apply(x)
+        if self.fails == "evaluation" and self.training:
+            return x
+        with torch.autocast("cpu", enabled=False):
+            return x @ self.weight
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fails(Norm):
+    where: str
+
+    def normalization(self, num_features):
+        return Particular(self.where, num_features)
+
+
+@pytest.mark.parametrize(
+    ("where", "precision", "said"),
+    [
+        ("forward", "bf16", r"with precision=bf16: RuntimeError: .*(BFloat16|bfloat16).*; an example has shape"),
+        ("evaluation", "bf16", r"with precision=bf16: RuntimeError: .*(BFloat16|bfloat16).*; an example has shape"),
+        ("backward", "bf16", r"with precision=bf16: TypeError: no way back; an example has shape \(1, 8, 8\)$"),
+        ("backward", "fp32", r"with precision=fp32: TypeError: no way back; an example has shape \(1, 8, 8\)$"),
+        ("forward", "fp32", ""),
+    ],
+)
+def test_an_own_scheme_is_tried_in_the_precision_of_the_run_and_backwards(where, precision, said) -> None:
+    """It was recorded as a failed run."""
+    own = ["norm=test_trial.Fails", f"norm.where={where}", "plugins=[test_trial]"]
+    config = compose(["model=mlp", "dataset=digits", "threads=1", "device=cpu", f"precision={precision}", *own])
+    data, state = Loader().load(config), torch.get_rng_state()
+    if said:
+        with pytest.raises(UserError, match=f"^model=mlp norm=test_trial.Fails dataset=digits: {said}"):
+            build(config, data)
+    else:
+        build(config, data)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,13 +14,14 @@ from normexp.config import Config
 from normexp.config.instantiate import has_own
 from normexp.config.text import amount
 from normexp.data.base import Data
-from normexp.errors import first_line
+from normexp.errors import first_line, kind_and_line, whose_memory
 from normexp.seeding import seeded
 from normexp.training.checks.fitting import fitting
 from normexp.training.checks.forms import forms_kept
 from normexp.training.checks.order import check_order
 from normexp.training.checks.unkept_state import check_computed, check_state
 
+Autocast = Callable[[], AbstractContextManager[object]]
 TRIAL_EXAMPLES = 32  # enough for most schemes, few enough to take no time
 
 
@@ -43,6 +47,29 @@ def check_shapes(config: Config, model: nn.Module, data: Data) -> None:
             check_outputs(_evaluated(trial, batch), expected, trains=False)
 
 
+def check_update(config: Config, model: nn.Module, data: Data, device: torch.device, autocast: Autocast) -> None:
+    """Pass a few zero images through a copy on the run's device and in its precision, a gradient back, and evaluate.
+
+    Of a part of the user's own, which may take float32 alone, or have a backward pass that fails.
+    """
+    if not has_own(config, "model", "norm"):
+        return
+    shape = f"; an example has shape {data.input_shape}"
+    with fitting(config, shape=shape), torch.enable_grad(), seeded(config["seed"], "trial"):
+        trial = copy.deepcopy(model)
+        try:
+            with autocast():
+                few, most = trial_examples(config, data), _batch_size(config, data)
+                batch, outputs = _tried(trial, data.input_shape, few, most, device)
+            outputs.float().sum().backward()
+            with autocast():
+                _evaluated(trial, batch)
+        except Exception as error:
+            if whose_memory(error):
+                raise
+            raise RuntimeError(f"with precision={config['precision']}: {kind_and_line(error)}") from error
+
+
 def trial_examples(config: Config, data: Data) -> int:
     """Return with how many examples a network is tried: a few, and no more than a batch has."""
     return min(TRIAL_EXAMPLES, _batch_size(config, data))
@@ -52,17 +79,19 @@ def _batch_size(config: Config, data: Data) -> int:
     return min(int(config["batch_size"]), len(data.train))
 
 
-def _tried(model: nn.Module, shape: tuple[int, ...], few: int, most: int) -> tuple[Tensor, object]:
+def _tried(
+    model: nn.Module, shape: tuple[int, ...], few: int, most: int, device: torch.device | None = None
+) -> tuple[Tensor, Any]:
     """Return a few examples, and what the network makes of them; a whole batch where few are not enough for a scheme.
 
     Args:
         most: examples of a batch.
     """
-    batch = torch.zeros(few, *shape)
+    batch = torch.zeros(few, *shape, device=device)
     try:
         return batch, model(batch)
     except ValueError:  # whitening needs more of them than channels
-        batch = torch.zeros(most, *shape)
+        batch = torch.zeros(most, *shape, device=device)
         return batch, model(batch)
 
 

@@ -95,8 +95,8 @@ def controlled(
 
 
 def store(out: Tensor, x: Tensor, y: Tensor) -> None:
-    """Write x + y, for the last time that x is needed; straight away unless it has to be rounded."""
-    if out.dtype == x.dtype:
+    """Write x + y, for the last time that x is needed; straight away unless it has to be rounded, or is compiled."""
+    if out.dtype == x.dtype and not torch.compiler.is_compiling():  # torch 2.9's takes no channels_last `out`
         torch.add(x, y, out=out)
     else:
         out.copy_(x.add_(y))

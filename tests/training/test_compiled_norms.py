@@ -100,6 +100,26 @@ def test_a_copy_has_weights_of_its_own():
     assert network(x).any()
 
 
+def dense_alone(tensor: torch.Tensor, *, false_if_dde: bool) -> bool:
+    return torch._prims_common.is_contiguous(tensor, false_if_dde=false_if_dde)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_maps_in_channels_last_are_compiled_where_the_compiler_writes_no_out_of_such(monkeypatch, caplog, dtype):
+    """So it is in torch 2.9, where online normalization of maps computed as usual."""
+    monkeypatch.setattr("torch._dynamo.variables.torch._is_supported_out_tensor_layout", dense_alone, raising=False)
+    network = layers("online", 1)
+    x = torch.randn(4, 8, 5, 3).to(dtype, memory_format=torch.channels_last).requires_grad_()
+    usual, cotangent = copy.deepcopy(network), torch.randn(4, 8, 5, 3).to(dtype)
+    with caplog.at_level(logging.INFO, "normexp"):
+        compile_norms(network, "online")
+        with process_settings(compiled=True):
+            results = [torch.autograd.grad(each(x), x, cotangent) for each in (network, usual)]
+    assert not caplog.messages
+    assert counters["stats"]["unique_graphs"] == 2
+    torch.testing.assert_close(*results)
+
+
 class Broken(nn.Module):
     """What the compiler cannot put into one graph."""
 

@@ -92,7 +92,8 @@ def over_positions(values: Tensor, x: Tensor) -> Tensor:
 def less(x: Tensor, mean: Tensor) -> Tensor:
     """Return x - mean in float32 at least, a tensor of its own; no gradient passes. The mean is (C,) or (N, C)."""
     wide = at_least_float32(x)
-    return torch.sub(wide, over_positions(mean, x), out=None if wide is x else wide)
+    new = wide is x or torch.compiler.is_compiling()  # torch 2.9's compiler takes no `out` in channels_last
+    return torch.sub(wide, over_positions(mean, x), out=None if new else wide)
 
 
 def position_sum(x: Tensor) -> Tensor:

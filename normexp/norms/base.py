@@ -12,6 +12,7 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.options import check_options, one_of
 from normexp.norms.own.contract import check_hooks, hold_to_contract
+from normexp.norms.own.contract import is_own as is_own
 from normexp.norms.own.hooks import is_of_scheme as is_of_scheme
 
 # A place of a recurrent network. `term`: W_x x or W_h h, added to each other and to a bias of the network's own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from normexp.errors import did_you_mean, nearest
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, is_own
 from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
 from normexp.norms.networks.effect import Effect
@@ -98,7 +98,7 @@ def _check_scheme(norm: object) -> None:
 def _check_hooks(norm: Norm) -> None:
     """Raise ValueError for an own scheme of sequences alone, which would take normalizations out unnoticed."""
     kind = type(norm)
-    own = [name for name in OF_SEQUENCES if not _is_ours(kind) and getattr(kind, name) is not getattr(Norm, name)]
+    own = [name for name in OF_SEQUENCES if is_own(kind) and getattr(kind, name) is not getattr(Norm, name)]
     if own and not Effect.of(norm).is_any:
         hooks = " and ".join(f"{name}()" for name in own)
         raise ValueError(f"{kind.__name__} has {hooks} alone, which convert does not call: it needs normalization()")
@@ -115,7 +115,7 @@ def _no_scheme(given: object) -> ValueError:
     """Return the error for what is no scheme, with the nearest one: "group", a scheme's class, torch's own module."""
     kind = given if isinstance(given, type) else type(given)
     shown = f"{kind.__module__}.{kind.__name__}"
-    if isinstance(given, type) and issubclass(given, Norm) and not _is_ours(given):
+    if isinstance(given, type) and issubclass(given, Norm) and is_own(given):
         meant: str | None = shown
     elif isinstance(given, str):
         shown, meant = repr(given), _nearest_of_ours(given)
@@ -125,10 +125,6 @@ def _no_scheme(given: object) -> ValueError:
         meant = _nearest_of_ours(kind.__name__)
     hint = did_you_mean(meant and f"{meant}()")
     return ValueError(f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}")
-
-
-def _is_ours(scheme: type) -> bool:
-    return scheme.__module__.startswith("normexp.")
 
 
 def _nearest_of_ours(name: str) -> str | None:

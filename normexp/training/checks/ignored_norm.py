@@ -9,7 +9,7 @@ from torch import nn
 
 from normexp.config import Config
 from normexp.data.base import Data
-from normexp.norms.base import Norm
+from normexp.norms.base import Norm, is_own
 from normexp.norms.networks.effect import normalizes, parametrizes
 from normexp.training.build import build_model
 from normexp.training.components import Components
@@ -33,8 +33,7 @@ def ignored_norm(config: Config, components: Components, data: Data) -> str:
 
 def _does_nothing(config: Config, components: Components, data: Data) -> bool:
     norm, model = components.norm, components.model
-    own = not type(norm).__module__.startswith("normexp.")
-    if own and any(getattr(type(norm), hook) is not getattr(Norm, hook) for hook in OF_THE_MODEL):
+    if is_own(type(norm)) and any(getattr(type(norm), hook) is not getattr(Norm, hook) for hook in OF_THE_MODEL):
         return False  # what it does to the network is its own business
     if norm.penalty(model) is not None or norm.step_hook(model) is not None:
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
@@ -26,7 +26,7 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
     results, files = results_of(given), {folder_of(word): word for word in chosen}
     contents = []
     left = list[UserError]()
-    folders = recorded(chosen, given, own=True)
+    folders = _folders(chosen, given, results)
     for folder in folders:
         check_writable(folder)
     for folder in folders:
@@ -42,6 +42,17 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
             yield from write_rendered(contents[-1], results)
     _say_left_out(left, results, all_of_them=not contents)
     yield from write_pages(contents, results, everything=not chosen)
+
+
+def _folders(chosen: Sequence[str], given: Mapping[str, str], results: Path) -> list[Path]:
+    """Return the folders of records. Raises UserError where there is none, and says what makes a page of single runs."""
+    try:
+        return recorded(chosen, given, own=True)
+    except UserError as error:
+        runs = results / "runs"
+        if chosen or not runs.is_dir():
+            raise
+        raise UserError(f"{error}; `normexp report {quote(str(runs))}` makes a page of single runs") from None
 
 
 def _say_left_out(left: Sequence[UserError], results: Path, all_of_them: bool) -> None:

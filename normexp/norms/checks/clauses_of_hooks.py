@@ -118,7 +118,8 @@ def keep_form(module: nn.Module, x: Tensor, what: str, *given: int) -> Tensor:
     if not y.requires_grad:
         raise Broken(f"{what}: the output has no gradient")
     finite(y, f"{what}: the output")
-    finite(*torch.autograd.grad(y.square().sum(), x), f"{what}: the gradient")
+    (gradient,) = torch.autograd.grad(y.square().sum(), x)
+    finite(gradient, f"{what}: the gradient")
     return y.detach()
 
 

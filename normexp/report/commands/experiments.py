@@ -45,7 +45,7 @@ def report_all(words: Sequence[str]) -> Iterator[Path]:
 
 
 def _folders(chosen: Sequence[str], given: Mapping[str, str], results: Path) -> list[Path]:
-    """Return the folders of records. Raises UserError where there is none, and says what makes a page of single runs."""
+    """Return the folders of records. Raises UserError where there is none, which says what single runs need."""
     try:
         return recorded(chosen, given, own=True)
     except UserError as error:

@@ -1,11 +1,13 @@
 """`convert` and `fold` look at every way that a forward may go: in both modes, with and without optional inputs."""
 
 import sys
+from dataclasses import dataclass
 
 import pytest
 import torch
 from torch import nn
 
+from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
 from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
@@ -290,6 +292,31 @@ def test_what_normalizes_is_known_by_what_it_does_not_by_its_name(other, why):
     with pytest.raises(ValueError, match=f"^Net cannot be converted to LayerNorm: bn .Standard.: {why}"):
         convert(model, LayerNorm())
     assert torch.equal(torch.get_rng_state(), state)
+
+
+class Doubled(nn.Module):
+    def forward(self, x):
+        return 2 * x
+
+
+@dataclass(frozen=True, kw_only=True)
+class Doubling(Norm):
+    def normalization(self, num_features):
+        return Doubled()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grouping(Norm):
+    def normalization(self, num_features):
+        return nn.GroupNorm(2, num_features)
+
+
+def test_no_scheme_is_put_beside_one_of_the_users_own():
+    model = convert(Net(), Doubling())
+    with pytest.raises(ValueError, match=r"bn .Doubled.: of a scheme of your own, which would stay; convert"):
+        convert(model, LayerNorm())
+    model = convert(convert(Net(), Grouping()), LayerNorm())
+    assert model.bn.num_groups == 1
 
 
 @pytest.mark.parametrize("other", [Sign(), Elsewhere()], ids=lambda other: type(other).__name__)

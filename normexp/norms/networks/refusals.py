@@ -11,7 +11,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from normexp.errors import first_line
-from normexp.norms.base import Norm, Rows, Step
+from normexp.norms.base import Norm, Rows, Step, is_of_scheme
 from normexp.norms.networks.dataflow import copied
 from normexp.norms.networks.modules import LAYERS, NORMS, ignores_scale, is_linear_in_weight, is_shared, standardizes
 from normexp.norms.networks.replacement import are_batch_norms
@@ -48,6 +48,8 @@ def refuse_unknown_norm(module: nn.Module) -> None:
         return
     if type(module).__module__.startswith(SCHEMES) and not isinstance(module, PLACES):
         raise CannotConvert("a scheme of this library already, which would stay; convert the network as it was before")
+    if is_of_scheme(module) and not type(module).__module__.startswith("torch.nn."):
+        raise CannotConvert("of a scheme of your own, which would stay; convert the network as it was before")
     if getattr(module, "running_var", None) is not None:
         raise unknown
     with random_kept():

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 import torch
 from torch import nn
+from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
@@ -13,6 +14,7 @@ from normexp.norms.convert import convert
 from normexp.norms.evonorm_s0 import EvoNormS0
 from normexp.norms.fold import Folded, fold
 from normexp.norms.layer import LayerNorm
+from normexp.norms.weight import WeightNorm
 
 IMAGES = torch.randn(4, 3, 6, 6, generator=torch.Generator().manual_seed(0), dtype=torch.double)
 
@@ -393,3 +395,15 @@ def test_fold_gives_the_same_numbers_in_every_way(network):
         torch.allclose(new, old, atol=1e-12)
         for new, old in zip((model(IMAGES), model(IMAGES, **other)), before, strict=True)
     )
+
+
+def test_a_layer_in_front_of_a_normalization_is_no_output_layer():
+    """As in a backbone whose head was taken away; its last normalization goes, and its last layer has the scheme."""
+    backbone = nn.Sequential(
+        nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Conv2d(4, 4, 3), nn.BatchNorm2d(4), nn.ReLU()
+    )
+    changed = convert(backbone, WeightNorm())
+    assert [type(changed[i]) for i in (1, 4)] == [nn.Identity, nn.Identity]
+    assert [parametrize.is_parametrized(changed[i], "weight") for i in (0, 3)] == [True, True]
+    head = convert(nn.Sequential(backbone, nn.Flatten(), nn.Linear(4, 2)), WeightNorm())
+    assert [parametrize.is_parametrized(layer, "weight") for layer in (head[0][3], head[2])] == [True, False]

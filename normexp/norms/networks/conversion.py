@@ -88,8 +88,8 @@ class Conversion:
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""
         read = self.reading
-        ends = read.ends(self.layers) if isinstance(read, Dataflow) else []
-        return [layer for layer in self.layers if layer not in (ends or self.layers[-1:])]
+        ends = read.ends(self.layers) if isinstance(read, Dataflow) else self.layers[-1:]
+        return [layer for layer in self.layers if layer not in ends]
 
     def _try(self, module: nn.Module, step: Callable[[Any], object]) -> bool:
         """Do one step for a module; note why it cannot be done."""

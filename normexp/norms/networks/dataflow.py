@@ -177,12 +177,19 @@ class Dataflow:
         return not read and all(self.module(user) is module for user in after)
 
     def ends(self, layers: Iterable[nn.Module]) -> list[nn.Module]:
-        """Return those layers whose output goes to the network's, and to no other layer, wherever they are called."""
+        """Return those layers whose output goes to the network's, and to no other layer and no normalization.
+
+        One that is called several times does so at every call.
+        """
         known, leads, ends = set(layers), set(), dict[nn.Module, bool]()
         arrives = {node for node in self.nodes if node.op == "output"}
+
+        def is_followed(part: nn.Module) -> bool:
+            return any(each in known or isinstance(each, NORMS) for each in part.modules())
+
         for node in reversed(self.nodes):
             parts = {user: self.module(user) for user in node.users}
-            if any(user in leads or (part and known & set(part.modules())) for user, part in parts.items()):
+            if any(user in leads or (part and is_followed(part)) for user, part in parts.items()):
                 leads.add(node)
             if arrives & set(parts):
                 arrives.add(node)

@@ -88,7 +88,7 @@ def hours_per_seed(experiment: Experiment, scale: Path) -> float:
 
 @cache
 def runs_of(scale: Path) -> list[RunDirectory]:
-    return find_runs([scale])
+    return find_runs([scale], may_lack=True)  # what is frozen alone has none
 
 
 def seed(run: RunDirectory) -> int:

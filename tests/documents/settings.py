@@ -182,6 +182,7 @@ BY_HAND: Mapping[str, str] = {
     "which_norm_third_rates": "0.2 0.05 0.05 0.05 0.2",
     "which_norm_third_rates/deviations": "704",
     "which_norm_third_seeds/deviations": "8 8",
+    "which_norm_third_warmup/deviations": "704",
     "which_norm_whole_rates": "0.2 704 0.05 0.2 176 0.2 0.8 0.2 0.0125 0.05 704 0.2",
     "which_norm_whole_rates/deviations": "3.2 704",
     "which_norm_small/deviations": "0 4 11 5 22",

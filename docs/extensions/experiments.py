@@ -12,8 +12,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from normexp.config import option
-from normexp.experiments.load import load, names
+from normexp.experiments.load import content, load, names
 from normexp.report.ledger.claims import claim_line
 from normexp.report.ledger.judged import VERDICTS, Report, read_reports
 from normexp.report.links import markdown_links
@@ -50,7 +49,7 @@ def first_figure(folder: Path) -> str | None:
 
 def card(name: str) -> Iterator[str]:
     """Yield the lines of an experiment's card; of several scales the last, the paper's, gives figure and verdicts."""
-    about, there = option("experiment", name), scales(name)
+    about, there = content(name), scales(name)
     yield f":::{{grid-item-card}} {about['title']}"
     figure = first_figure(RESULTS / name / there[-1]) if there else None
     if figure:
@@ -72,7 +71,7 @@ class Experiments(SphinxDirective):
 
 def page(name: str, scale: str, table: str) -> Iterator[str]:
     """Yield the page of an experiment: what it is, verdicts, its table as it stands, printed numbers, figures."""
-    about, folder = option("experiment", name), RESULTS / name / scale
+    about, folder = content(name), RESULTS / name / scale
     yield from (f"# {name}" + (f", {scale}" if len(scales(name)) > 1 else ""), "")
     yield from (f"**{about['title']}.** {load(name, scale).about}", "")
     yield from (f"[How it is declared](/configs/experiment/{name}.yaml). It is made again by", "")

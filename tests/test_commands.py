@@ -229,7 +229,7 @@ def test_a_scheme_of_ones_own_stands_beside_recorded_ones_as_its_page_says(folde
     (begin,) = [each for each in commands("new") if "--like" in each]
     (train,) = [each for each in commands("reproduce") if "--take" in each]
     ends_well(cli, begin)
-    written = (folder / "mine.yaml").read_text().replace("{norm: layer}", "{norm: my_norms.Scale, norm.start: 0.1}")
+    written = (folder / "mine.yaml").read_text().replace("{norm: ssnorm}", "{norm: my_norms.Scale, norm.start: 0.1}")
     (folder / "mine.yaml").write_text(written)
     status, _, stderr = cli(*shlex.split(train)[1:], "--dry-run")
     assert status == 0, stderr

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import yaml
+
 from normexp.errors import UserError
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.load import is_taken, load
+from normexp.experiments.load import content, is_taken, load
 
 TEXT = """\
 # An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
@@ -62,7 +64,7 @@ LIKE_ANOTHER = """\
 like: {base}
 title: {title}
 arms:
-  mine: {{norm: layer}}
+  mine: {mine}  # as {last} has it, to be changed
 # claims are your own, too, and are written before the first run, which freezes them:
 # claims:
 #   - {{text: Mine ends ahead, source: our own expectation, kind: own,
@@ -94,10 +96,14 @@ def write_skeleton(name: str, like: str | None = None) -> Path:
 
 def _like(base: str, name: str) -> str:
     there = load(base)
+    last, overrides = list(content(base)["arms"].items())[-1]
     texts = {
         "base": base,
         "title": f"{there.title}, and one of your own",
+        "last": last,
         "metric": there.table.metric or there.table.looks[0].metric,
         "arm": next(iter(there.arms)),
     }
-    return LIKE_ANOTHER.format(name=name, **{key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()})
+    words = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}
+    mine = yaml.safe_dump(overrides, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    return LIKE_ANOTHER.format(name=name, mine=mine.strip(), **words)

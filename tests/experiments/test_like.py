@@ -4,8 +4,9 @@ import pytest
 
 from normexp.config.options import config_dir
 from normexp.errors import UserError
-from normexp.experiments.load import content, load
+from normexp.experiments.load import content, load, names, scales
 from normexp.experiments.schema import ExperimentFile
+from normexp.experiments.skeleton import write_skeleton
 
 BASE = """
 paper: ours
@@ -146,3 +147,10 @@ def test_a_skeleton_like_nothing_is_not_written(cli, tmp_path):
 def test_ours_that_are_like_another_say_less_than_that():
     files = [path.read_text() for path in (config_dir() / "experiment").glob("which_norm_*.yaml")]
     assert sum(text.startswith("like: which_norm\n") for text in files) == 5
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("base", names())
+def test_the_skeleton_like_any_of_ours_passes_its_check(base):
+    path = write_skeleton("mine", base)
+    assert list(load(str(path), scales(base)[0]).arms)[-1] == "mine"

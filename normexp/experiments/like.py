@@ -18,11 +18,11 @@ def laid_over(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]
     found out, is never another's.
     """
     no_choice = ("select",) if own.get("select", ...) is None else ()
-    base = {key: value for key, value in base.items() if key not in OWN}
+    inherited = _without(base, OWN)
     if isinstance(scales := base.get("scales"), Mapping):
         left = (*OWN_AT_SCALE, *no_choice)
-        base["scales"] = {name: _without(at, left) for name, at in scales.items()}
-    return _over(base, {key: value for key, value in own.items() if key != LIKE})
+        inherited["scales"] = {name: _without(at, left) for name, at in scales.items()}
+    return _over(inherited, {key: value for key, value in own.items() if key != LIKE})
 
 
 def _without(content: Any, keys: tuple[str, ...]) -> Any:

@@ -77,7 +77,7 @@ class Reproduction:
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
         probed = asks_probe(self.experiment)
-        first, expected = map(self.elsewhere.without, (self._first_trials(), self._expected()[0].cells))
+        first, expected = (self.elsewhere.split(each)[1] for each in (self._first_trials(), self._expected()[0].cells))
         measured = self._prepare(Plan([*first, *expected]), probed)
         for cells in filter(None, (first, expected)):  # no run of the choice is stacked with one of the experiment
             self._check_stacks(Plan(cells))
@@ -125,7 +125,8 @@ class Reproduction:
         return Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
 
     def _train(self, plan: Plan, heading: str) -> int:
-        taken, rest = self.elsewhere.of(plan.cells), replace(plan, cells=self.elsewhere.without(plan.cells))
+        taken, others = self.elsewhere.split(plan.cells)
+        rest = replace(plan, cells=others)
         self._prepare(rest)
         self._check_stacks(rest)
         path = frozen_path(self.experiment, self.results)

@@ -9,7 +9,7 @@ import yaml
 
 from normexp.errors import UserError
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.load import content, is_taken, load
+from normexp.experiments.load import content, is_taken, read, usual_scale
 
 TEXT = """\
 # An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
@@ -95,7 +95,7 @@ def write_skeleton(name: str, like: str | None = None) -> Path:
 
 
 def _like(base: str, name: str) -> str:
-    there = load(base)
+    there = read(base, usual_scale(base))
     last, overrides = list(content(base)["arms"].items())[-1]
     texts = {
         "base": base,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
+from normexp.config.identity import IGNORED_KEYS
 from normexp.config.text import amount
 from normexp.records import RunDirectory, from_here, read_json, write_atomically
 from normexp.records.merging import copy_run
@@ -24,7 +25,7 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
     """
     _note(runs, frozen)
     for place, run in runs.items():
-        copy_run(run, place)
+        copy_run(run, place, IGNORED_KEYS)
 
 
 def _note(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
@@ -41,7 +42,7 @@ def taken_in_words(record: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _above(run: str) -> str:
-    """Return the folder that has the experiment of a run, or the run."""
+    """Return the folder results/NAME/SCALE of a run of an experiment; of another run the folder that it lies in."""
     parts = PurePath(run).parts
     kinds = [i for i, part in enumerate(parts) if part in ("runs", "select")]
     return str(PurePath(*parts[: kinds[-1]] if kinds else parts[:-1]))

@@ -181,11 +181,14 @@ def _write_folders(target: Path, choice: Choice) -> int:
     return sum(_copy(run, target, target / name, choice.ignored) for name, run in choice.fresh.items())
 
 
-def copy_run(run: RunDirectory, destination: Path) -> None:
-    """Copy a run to where nothing is; it appears there whole, or not at all. Raises UserError for a damaged one."""
-    make_folder(destination.parent)
+def copy_run(run: RunDirectory, destination: Path, ignored: Iterable[str]) -> None:
+    """Copy a run to where nothing is; it appears there whole, or not at all. Raises UserError for a damaged one.
+
+    Args:
+        ignored: keys of a configuration that may differ from those of a run that has come there meanwhile.
+    """
     _sweep_halves(destination.parent)
-    _copy(run, destination.parent, destination, set())
+    _copy(run, destination.parent, destination, set(ignored))
 
 
 def _sweep_halves(folder: Path) -> None:

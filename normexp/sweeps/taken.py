@@ -43,10 +43,12 @@ class Elsewhere:
                 logger.info(f"not taken: {error}")
         return found
 
-    def of(self, cells: Sequence[Cell]) -> dict[Path, RunDirectory]:
-        """Return {place of a cell: run that has its settings, defaults and data} for the cells that are new."""
-        if self.path is None:
-            return {}
+    def split(self, cells: Sequence[Cell]) -> tuple[dict[Path, RunDirectory], list[Cell]]:
+        """Return {place of a new cell: run that has its settings, defaults and data}, and the other cells."""
+        taken = {} if self.path is None else self._of(cells)
+        return taken, [cell for cell in cells if cell.path not in taken]
+
+    def _of(self, cells: Sequence[Cell]) -> dict[Path, RunDirectory]:
         new = {cell.path: with_content(cell.config) for cell in cells if cell.state == "new"}
         return {path: self.runs[config.identity] for path, config in new.items() if self._has(config)}
 
@@ -55,11 +57,6 @@ class Elsewhere:
         if run and config.identity not in self._sound:  # which is said once
             self._sound[config.identity] = _is_sound(run, config)
         return self._sound.get(config.identity, False)
-
-    def without(self, cells: Sequence[Cell]) -> list[Cell]:
-        """Return the cells of which there is nothing here."""
-        there = self.of(cells)
-        return [cell for cell in cells if cell.path not in there]
 
 
 NOWHERE = Elsewhere(None)

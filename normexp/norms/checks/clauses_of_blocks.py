@@ -35,14 +35,18 @@ def state_dict_round_trip(case: Case) -> None:
 
 
 def evaluation_is_a_function(case: Case) -> None:
-    block, x = case.block(), images()
-    block(x)
-    before = {key: value.clone() for key, value in block.eval().state_dict().items()}
-    first, second = block(x), block(x)
-    if moved := [key for key, value in block.state_dict().items() if not torch.equal(before[key], value)]:
-        raise Broken(f"evaluation changes {moved[0]}")
+    check_evaluation(case.block(), images(), "evaluation")
+
+
+def check_evaluation(module: nn.Module, x: Tensor, what: str) -> None:
+    """Raise Broken where evaluation, behind a step of training, changes the state or does not repeat its output."""
+    module(x)
+    before = {key: value.clone() for key, value in module.eval().state_dict().items()}
+    first, second = module(x), module(x)
+    if moved := [key for key, value in module.state_dict().items() if not torch.equal(before[key], value)]:
+        raise Broken(f"{what} changes {moved[0]}")
     if not torch.equal(first, second):
-        raise Broken("evaluation gives two outputs for one input")
+        raise Broken(f"{what} gives two outputs for one input")
 
 
 def autocast_to_bfloat16(case: Case) -> None:

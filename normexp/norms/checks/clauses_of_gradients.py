@@ -16,13 +16,13 @@ def gradient_is_the_derivative(case: Case) -> None:
     for shape in case.shapes():
         module = randomized(make(case.norm, torch.double))
         x = torch.randn(shape, dtype=torch.double, requires_grad=True)
-        if not torch.autograd.gradcheck(
-            lambda x: copy.deepcopy(module)(x),  # noqa: B023  called at once; a copy, since training moves state
-            [x],
-            raise_exception=False,
-            fast_mode=True,
-        ):
-            raise Broken(f"backward differs from finite differences on {shape}{narrowed(module, x)}")
+        check_derivative(module, x, "backward", f" on {shape}")
+
+
+def check_derivative(module: nn.Module, x: Tensor, what: str, where: str = "") -> None:
+    """Raise Broken where the backward pass is not what finite differences give; of copies: training moves state."""
+    if not torch.autograd.gradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
+        raise Broken(f"{what} differs from finite differences{where}{_narrowed(module, x)}")
 
 
 def second_derivative(case: Case) -> None:
@@ -32,11 +32,11 @@ def second_derivative(case: Case) -> None:
     if not copy.deepcopy(module)(x).requires_grad:
         raise Broken("the output has no gradient")
     if not torch.autograd.gradgradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
-        raise Broken(f"the gradient's gradient differs from finite differences{narrowed(module, x)}")
+        raise Broken(f"the gradient's gradient differs from finite differences{_narrowed(module, x)}")
 
 
 @torch.no_grad()
-def narrowed(module: nn.Module, x: Tensor) -> str:
+def _narrowed(module: nn.Module, x: Tensor) -> str:
     """Ask whether float64 is narrowed, where a change that float32 does not have leaves the output as it is."""
     same = torch.equal(copy.deepcopy(module)(x), copy.deepcopy(module)(x * (1 + 1e-13 * torch.randn_like(x))))
     return "; is float64 narrowed inside (x.float())? at_least_float32(x) keeps it" if same else ""

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from normexp.norms.base import Norm, Site, weight_layers
 from normexp.norms.checks.clause import Broken, Case, Clause, compare
-from normexp.norms.checks.clauses_of_gradients import narrowed
+from normexp.norms.checks.clauses_of_blocks import check_evaluation
+from normexp.norms.checks.clauses_of_gradients import check_derivative
 from normexp.norms.checks.clauses_of_sizes import finite
 from normexp.norms.checks.subject import UNITS
 
@@ -37,18 +38,11 @@ def tokens_in_half_precision(case: Case) -> None:
 def gradient_of_tokens(case: Case) -> None:
     module = case.norm.sequence(UNITS).double()
     x = torch.randn(TOKENS, dtype=torch.double, requires_grad=True)
-    if not torch.autograd.gradcheck(lambda x: copy.deepcopy(module)(x), [x], raise_exception=False, fast_mode=True):
-        raise Broken(f"backward of sequence differs from finite differences{narrowed(module, x)}")
+    check_derivative(module, x, "backward of sequence")
 
 
 def evaluation_of_tokens(case: Case) -> None:
-    module, x = case.norm.sequence(UNITS), torch.randn(TOKENS)
-    module(x)
-    before = {key: value.clone() for key, value in module.eval().state_dict().items()}
-    if not torch.equal(module(x), module(x)):
-        raise Broken("evaluation of sequence gives two outputs for one input")
-    if moved := [key for key, value in module.state_dict().items() if not torch.equal(before[key], value)]:
-        raise Broken(f"evaluation of sequence changes {moved[0]}")
+    check_evaluation(case.norm.sequence(UNITS), torch.randn(TOKENS), "evaluation of sequence")
 
 
 def linear_places_keep_their_form(case: Case) -> None:

@@ -113,6 +113,14 @@ class Cell:
 Curves = Mapping[Cell, Mapping[int, Curve]]  # cell -> seed -> curve
 
 
+def origins(curves: Curves, what: str) -> dict[str, set[str]]:
+    """Return arm -> the commits, or the processors, of its finished runs: `what` is that attribute of `Made`."""
+    by_arm: dict[str, set[str]] = {}
+    for cell, runs in curves.items():
+        by_arm.setdefault(cell.arm, set()).update(getattr(run.made, what) for run in runs.values() if run.finished)
+    return by_arm
+
+
 PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
 SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
 

@@ -22,7 +22,7 @@ from normexp.experiments.load import document_of
 from normexp.experiments.rung_words import rung_in_words
 from normexp.experiments.sampling import is_scored, score
 from normexp.experiments.selection import choice_path, read_choice, recorded_selection, undecided_choices, write_choice
-from normexp.experiments.taken import take
+from normexp.experiments.taken import forget, take
 from normexp.experiments.trials import Choosing, choosings, combinations, points
 from normexp.records import FINISHED
 from normexp.records.files import MOST_TEXT, read_regular
@@ -139,11 +139,14 @@ class Reproduction:
             take(taken, path)
             rest = replace(plan, cells=[replace(cell) for cell in plan.cells])  # with the records that are there now
         try:
-            return run_cells(replace(rest, results=self.results), self.dry_run, self.force, self.sharing)
+            status = run_cells(replace(rest, results=self.results), self.dry_run, self.force, self.sharing)
         except UserError:
             if frozen is not None:
                 unfreeze(frozen, earlier)
             raise
+        if self.force and not self.dry_run:
+            forget([cell.path for cell in rest.cells], path)
+        return status
 
     def _expected(self) -> tuple[Plan, str]:
         """Return the runs to expect, and a heading: no more of a sequential design once all is decided."""

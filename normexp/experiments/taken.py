@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -14,6 +14,7 @@ from normexp.records.merging import copy_run
 from normexp.records.plain import plain_json
 
 TAKEN = "taken"
+_LONG = ("sha256", "declared")
 
 
 def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
@@ -30,9 +31,27 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
 
 def _note(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
     record = read_json(frozen)
-    names = {place.relative_to(frozen.parent).as_posix(): from_here(run.path).as_posix() for place, run in runs.items()}
-    declared = {key: record.pop(key) for key in ("sha256", "declared")}  # the long part stays the last one
-    write_atomically(frozen, plain_json({**record, TAKEN: {**record.get(TAKEN, {}), **names}, **declared}))
+    names = {_name(place, frozen): from_here(run.path).as_posix() for place, run in runs.items()}
+    _write(frozen, record, {**record.get(TAKEN, {}), **names})
+
+
+def forget(places: Iterable[Path], frozen: Path) -> None:
+    """Take out of frozen.json the runs that were trained again where they are, and so came after what it declares."""
+    record = read_json(frozen)
+    taken, again = record.get(TAKEN, {}), {_name(place, frozen) for place in places}
+    if left_out := taken.keys() & again:
+        _write(frozen, record, {name: run for name, run in taken.items() if name not in left_out})
+
+
+def _name(place: Path, frozen: Path) -> str:
+    return place.relative_to(frozen.parent).as_posix()
+
+
+def _write(frozen: Path, record: Mapping[str, Any], taken: Mapping[str, str]) -> None:
+    """Write the record with what was taken, if anything, ahead of its long part."""
+    short = {key: value for key, value in record.items() if key not in (TAKEN, *_LONG)}
+    named = {TAKEN: taken} if taken else {}
+    write_atomically(frozen, plain_json({**short, **named, **{key: record[key] for key in _LONG}}))
 
 
 def taken_in_words(record: Mapping[str, Any]) -> Iterator[str]:

@@ -53,7 +53,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         norm: the scheme; its `placement` must be `pre`.
         output: treat the layers whose output is the network's (the classifier, every head) like the others. Where its
             forward cannot be read, these are the last one that it has.
-        strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each.
+        strict: False leaves what cannot be converted as it is; `model.not_converted` lists it, a line for each. A
+            network whose only normalizations are left gets none beside them.
 
     Raises:
         ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what

@@ -7,7 +7,9 @@ import hashlib
 import os
 import secrets
 import shutil
+import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePath
@@ -187,14 +189,17 @@ def copy_run(run: RunDirectory, destination: Path, ignored: Iterable[str]) -> No
     Args:
         ignored: keys of a configuration that may differ from those of a run that has come there meanwhile.
     """
-    _sweep_halves(destination.parent)
+    _sweep_halves(destination.parent, ABANDONED)  # no lock is held: a younger one may be somebody's who still copies
     _copy(run, destination.parent, destination, set(ignored))
 
 
-def _sweep_halves(folder: Path) -> None:
-    """Remove what a process that was killed had half copied."""
+def _sweep_halves(folder: Path, older: float = 0.0) -> None:
+    """Remove what a process that was killed had half copied, if that is some seconds old."""
+    before = time.time() - older
     for half in folder.glob(f"{_HALF}*"):
-        shutil.rmtree(half)
+        with suppress(FileNotFoundError):  # whoever copied it has renamed it by now
+            if half.stat().st_mtime <= before:
+                shutil.rmtree(half)
 
 
 def _copy(run: RunDirectory, target: Path, destination: Path, ignored: set[str]) -> bool:

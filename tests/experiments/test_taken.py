@@ -1,6 +1,7 @@
 """`reproduce --take PATH`: runs that are finished elsewhere are copied, and not trained again."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -132,11 +133,29 @@ def test_one_of_other_code_is_trained(cli, here, monkeypatch):
     assert "4 runs: 2 finished, 2 new" in stderr
 
 
-def test_what_a_killed_process_had_half_copied_is_removed(cli, here):
-    half = here / "results/mine/smoke/runs/plain/.merge-00000000"
-    half.mkdir(parents=True)
+def test_what_a_killed_process_had_half_copied_is_removed_and_what_another_copies_is_not(cli, here):
+    killed, another = (here / f"results/mine/smoke/runs/plain/.merge-0000000{number}" for number in (0, 1))
+    killed.mkdir(parents=True)
+    another.mkdir()
+    os.utime(killed, (0, 0))
     assert cli(*TAKE, "old")[0] == 0
-    assert not half.exists()
+    assert (killed.exists(), another.exists()) == (False, True)
+
+
+def test_what_is_trained_again_here_is_not_taken_any_longer(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    folder = here / "results/mine/smoke"
+    assert cli("reproduce", "mine.yaml", "scale=smoke", "jobs=1", "--cell", "plain", "--force")[0] == 0
+    frozen = json.loads((folder / "frozen.json").read_text())
+    assert frozen["taken"].keys() == {"runs/normalized/seed=0", "runs/normalized/seed=1", *selected(frozen)}
+    assert cli("reproduce", "mine.yaml", "scale=smoke", "jobs=1", "--force")[0] == 0
+    frozen = json.loads((folder / "frozen.json").read_text())
+    assert (list(frozen)[-1], "taken" in frozen) == ("declared", False)
+    assert "nothing is known" not in (folder / "table.md").read_text()
+
+
+def selected(frozen: dict) -> set[str]:
+    return {name for name in frozen["taken"] if name.startswith("select/normalized")}
 
 
 def test_processors_that_are_not_those_of_every_arm_are_said(cli, here):

@@ -434,6 +434,19 @@ def test_a_norm_that_is_kept_in_evaluation_is_refused(make, norm):
     assert not left.train()[1].training
 
 
+class ChannelNorm(nn.Module):
+    def forward(self, x):
+        return x * x.square().mean(1, keepdim=True).add(1e-5).rsqrt()
+
+
+@pytest.mark.parametrize("own", [nn.LayerNorm(6), ChannelNorm()])
+def test_a_network_gets_no_second_scheme_beside_a_normalization_that_is_left(own):
+    network = nn.Sequential(nn.Conv2d(3, 4, 3), own, nn.ReLU(), nn.Conv2d(4, 2, 3))
+    model = convert(network, GroupNorm(num_groups=2), strict=False)
+    assert [type(each) for each in model] == [nn.Conv2d, type(own), nn.ReLU, nn.Conv2d]
+    assert model.not_converted[0].startswith(f"1 ({type(own).__name__})")
+
+
 @pytest.mark.parametrize("scheme", ["layer", "evonorm_s0"])
 @pytest.mark.parametrize("normalized", [True, False])
 def test_a_network_in_evaluation_stays_so(scheme, normalized):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from normexp.evidence.claims.claim import Measured
 from normexp.evidence.claims.fields import Place
-from normexp.evidence.curves import Curve, Curves, Point, short_commit
+from normexp.evidence.curves import Curve, Curves, Point, origins, short_commit
 from normexp.evidence.reading import MissingRuns, value_at
 
 Runs = Mapping[int, Curve]  # seed -> finished run
@@ -48,10 +48,7 @@ def unfinished(curves: Curves, arms: set[str]) -> int:
 def different_origins(curves: Curves, arms: set[str]) -> Iterator[str]:
     """Say where the arms of one comparison come from different commits or processors, and which."""
     for what in ("commit", "processor"):
-        by_arm: dict[str, set[str]] = {}
-        for cell, runs in curves.items():
-            if cell.arm in arms:
-                by_arm.setdefault(cell.arm, set()).update(getattr(run.made, what) for run in runs.values())
+        by_arm = {arm: found for arm, found in origins(curves, what).items() if arm in arms}
         if len(set().union(*by_arm.values())) > 1:
             named = (f"{arm} {', '.join(short_commit(each) if what == 'commit' else each for each in sorted(found))}"
                      for arm, found in by_arm.items())  # fmt: skip

@@ -43,6 +43,7 @@ class Conversion:
         new: module -> what is put in its places.
         reparametrized: layers whose weight goes through the scheme.
         freed: layers whose weight goes through weight_norm or spectral_norm of torch, and will not.
+        unknown: normalizations, or what may be one, whose place no scheme can take.
         left: what cannot be converted, one line each.
     """
 
@@ -66,8 +67,7 @@ class Conversion:
         called = stranger(self.reading.__cause__) if isinstance(self.reading, Untraceable) else None
         if called is not None and has_layers(called) and not self.left:
             self._try(model, cannot(f"calls a {type(called).__name__} that is no module of the network"))
-        for module in self.names:
-            self._try(module, refuse_unknown_norm)
+        self.unknown = [module for module in self.names if not self._try(module, refuse_unknown_norm)]
         for module in self.names if self.effect.sets_weights else ():
             self._try(module, refuse_unreached)
         self._activations()
@@ -146,7 +146,7 @@ class Conversion:
     # --- normalizations
 
     def _normalizations(self) -> None:
-        if not self.normalizations:
+        if not self.normalizations and not self.unknown:  # beside one that is left there would be two
             self._insert()
             return
         followed = self._followed(self.normalizations) if self.effect.replaces else {}

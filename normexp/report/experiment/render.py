@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
-from normexp.evidence.curves import Cell
+from normexp.evidence.curves import Cell, origins
 from normexp.evidence.scales import SMOKE
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figure_kinds import SELECTION, TARGETS
@@ -192,9 +192,7 @@ def _notes(
 
 def _processors(measured: Measured) -> Iterator[str]:
     """Say which processors trained, where not every arm has the same ones."""
-    by_arm: dict[str, set[str]] = {}
-    for cell, runs in measured.curves.items():
-        by_arm.setdefault(cell.arm, set()).update(run.made.processor for run in runs.values() if run.finished)
+    by_arm = origins(measured.curves, "processor")
     if len(set(map(frozenset, filter(None, by_arm.values())))) > 1:
         every = sorted(set().union(*by_arm.values()))
         yield f"Not every arm was trained on the same processors, which round otherwise: {', '.join(every)}."

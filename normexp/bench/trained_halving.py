@@ -8,15 +8,22 @@ from pathlib import Path
 from typing import Any
 
 from normexp.errors import UserError
+from normexp.evidence.rounding import with_interval
+from normexp.evidence.stats import TTest
 from normexp.experiments.experiment import Experiment, Point, run_place
 from normexp.experiments.grids import Selection
 from normexp.experiments.load import load
 from normexp.experiments.noise import within_noise
 from normexp.experiments.selection import read_selection
 from normexp.experiments.trials import Trial, combinations, goodness
-from normexp.records import METRICS, RunDirectory, final_score
+from normexp.records import METRICS, RunDirectory, final_score, mean_score
 
 HALVED, SHORT, THIRD, WHOLE = "which_norm", "which_norm_rates", "which_norm_third_rates", "which_norm_whole_rates"
+WARM = "which_norm_third_warmup"  # for a third of the steps, warmed up for as many as whole runs
+FURTHER, RATE = (
+    "which_norm_one_rate",
+    "optim.lr",
+)  # whole runs with seeds that chose nothing, of some schemes at two rates
 SCALE = "desk"
 KEPT: tuple[int, ...] = (1, 2, 3)  # of the trials of the first rung
 
@@ -45,14 +52,15 @@ def rows(results: Path) -> Iterator[list[str]]:
     halved, whole = load(HALVED, SCALE), load(WHOLE, SCALE)
     select = halved.select
     assert select is not None
-    every = len(combinations(select))
+    every, further = len(combinations(select)), _further(halved.arms, results, select.metric)
     for name, rungs, grid, length in _beside(halved, whole, select, results):
         for keep in rungs.kept:
             chosen = {arm: _chosen(rungs, arm, keep, select) for arm in halved.arms}
             budgets, going = _design(rungs.steps, keep, every)
             spent = sum(trials * budget for trials, budget in zip([every, *going], budgets, strict=True))
             share = f"{spent / (every * length):.2f}"
-            yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, whole, select)]
+            known = {} if name == HALVED else further
+            yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, known, whole, select)]
 
 
 def _beside(
@@ -61,19 +69,22 @@ def _beside(
     """Yield a name, the rungs, the grid they are set beside, and the steps of its runs.
 
     Beside whole runs every trial of the second rung may have gone on, and it may itself be the first rung: of a third
-    of a whole run, for some or all, or of whole ones.
+    of a whole run, for some or all, or of whole ones. Those of a third were trained twice, with two lengths of warm-up.
     """
     assert select.halving is not None
     start, end = select.halving.steps
     tried = read_selection(halved, results)["tried"]
     first = {arm: [trial for trial in tried[arm] if trial["steps"] == start] for arm in halved.arms}
-    (short, _), (third, third_steps), (ends, length) = (
-        _grid_and_steps(grid, results, select.metric) for grid in (load(SHORT, SCALE), load(THIRD, SCALE), whole)
+    (short, _), (third, third_steps), (warm, _), (ends, length) = (
+        _grid_and_steps(grid, results, select.metric)
+        for grid in (*(load(each, SCALE) for each in (SHORT, THIRD, WARM)), whole)
     )
     name, every = f"{HALVED}, whole runs", len(combinations(select))
     yield HALVED, Rungs((start, end), first, short, KEPT), short, end
     yield name, Rungs((start, end), first, short, (*KEPT, every)), ends, length
+    yield name, Rungs((start, third_steps), first, third, (every - 1,)), ends, length
     yield name, Rungs((end, third_steps), short, third, (2, every)), ends, length
+    yield f"{name}, their warm-up", Rungs((end, third_steps), short, warm, (every,)), ends, length
     yield name, Rungs((end, length), short, ends, KEPT[1:]), ends, length
 
 
@@ -122,10 +133,55 @@ def _best(trials: Iterable[Trial], select: Selection) -> Trial:
     return max(trials, key=lambda trial: goodness(trial, select))
 
 
-def _counts(chosen: Mapping[str, dict[str, Any]], grid: Grid, experiment: Experiment, select: Selection) -> list[str]:
-    """Return of how many choices how many are the grid's, and how many of the others are within noise of them there."""
-    best = {arm: _best(grid[arm], select) for arm in chosen}
-    others = [arm for arm in chosen if chosen[arm] != best[arm]["values"]]
-    mine = {arm: next(trial for trial in grid[arm] if trial["values"] == chosen[arm]) for arm in others}
-    near = sum(within_noise(best[arm], mine[arm], experiment, select) for arm in others)
+def _further(arms: Iterable[str], results: Path, metric: str) -> Grid:
+    """Return whole runs with further seeds, of every arm at the rates that have some."""
+    experiment, found = load(FURTHER, SCALE), {arm: list[Trial]() for arm in arms}
+    for name, own in experiment.arms.items():
+        places = (run_place(results, experiment, name, point) for point in experiment.points())
+        scores = [final_score(recorded(place), metric) for place in places]
+        values = {RATE: {**experiment.common, **own}[RATE]}
+        found[name.split(" at ")[0]].append({"values": values, "scores": scores, "mean": mean_score(scores)})
+    return found
+
+
+def differences(results: Path) -> str:
+    """Return by how many points held-out accuracy of whole runs is apart at two rates: `layer 3.3 [-0.2, 6.7], ...`.
+
+    With 95 % intervals over the further seeds, of every arm that has them; at the higher rate minus at the lower.
+    """
+    select = load(HALVED, SCALE).select
+    assert select is not None
+    apart = []
+    for arm, trials in _further(load(HALVED, SCALE).arms, results, select.metric).items():
+        if len(trials) == 2:
+            low, high = (
+                dict(enumerate(each["scores"])) for each in sorted(trials, key=lambda each: each["values"][RATE])
+            )
+            points = {seed: 100 * (high[seed] - low[seed]) for seed in high}
+            test = TTest(tuple(points.values()))
+            interval = test.confidence_interval()
+            apart.append(f"{arm} {with_interval(test.value, interval.low, interval.high, sign=False)}")
+    return ", ".join(apart)
+
+
+def _counts(
+    chosen: Mapping[str, dict[str, Any]], grid: Grid, further: Grid, experiment: Experiment, select: Selection
+) -> list[str]:
+    """Return of how many choices how many are the grid's, and how many of the others are within noise of them.
+
+    What noise is further seeds tell, where both have some: the seed that chose is not asked whether it was right.
+    """
+    best = {arm: _best(grid[arm], select)["values"] for arm in chosen}
+    others = [arm for arm in chosen if chosen[arm] != best[arm]]
+    near = 0
+    for arm in others:
+        two = (best[arm], chosen[arm])
+        first, second = _of(further.get(arm, ()), two) or _of(grid[arm], two)
+        near += within_noise(first, second, experiment, select)
     return [str(len(chosen)), str(len(chosen) - len(others)), f"{near} of {len(others)}"]
+
+
+def _of(trials: Sequence[Trial], values: Sequence[Mapping[str, Any]]) -> list[Trial]:
+    """Return the trials that have these values, in their order; none where one is missing."""
+    found = [trial for each in values for trial in trials if trial["values"] == each]
+    return found if len(found) == len(values) else []

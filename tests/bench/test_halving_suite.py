@@ -34,8 +34,22 @@ def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monk
         ["all for 176 steps, 2 for 704", "0.65", "10", "5", "1 of 5"],
         ["all for 176 steps, 3 for 704", "0.85", "10", "9", "0 of 1"],
         ["all for 704 steps", "1.00", "10", "10", "0 of 0"],
+        ["all for 176 steps, 4 for 1170", "1.58", "10", "5", "2 of 5"],
         ["all for 704 steps, 2 for 1170", "1.66", "10", "8", "1 of 2"],
         ["all for 1170 steps", "1.66", "10", "6", "2 of 4"],
         ["all for 704 steps, 2 for 704", "1.40", "10", "10", "0 of 0"],
         ["all for 704 steps, 3 for 704", "1.60", "10", "10", "0 of 0"],
     ]
+
+
+def test_what_is_within_noise_further_seeds_tell_and_without_them_that_of_the_choice(monkeypatch):
+    """A third of the steps chooses another rate for weight normalization alone."""
+
+    def thirds() -> list[str]:
+        return next(
+            row[3:] for row in trained_halving.rows(TOP / "results") if row[1:3] == ["all for 1170 steps", "0.33"]
+        )
+
+    assert thirds() == ["10", "9", "1 of 1"]
+    monkeypatch.setattr(trained_halving, "_further", lambda *_: {})
+    assert thirds() == ["10", "9", "0 of 1"]

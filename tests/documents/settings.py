@@ -101,7 +101,7 @@ BY_HAND: Mapping[str, str] = {
     "docs/index.md": "3",
     "docs/performance.md": (
         "24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,550 0.65 704 176 0.17 704 0.20 0.05 0.2 "
-        "704 0 128 192 16 16 0 32 2 17 100"
+        "2.4 0.1 5.0 0.6 4.1 0.2 176 1.51 0.95 2.06 704 1.04 0.22 1.86 0 128 192 16 16 0 32 2 17 100"
     ),
     "docs/programs.md": "0 1 2 130 1 95",
     "docs/reliability.md": (
@@ -180,7 +180,8 @@ BY_HAND: Mapping[str, str] = {
     "which_norm_one_rate": "0.05 0.2 0.2 0.05",
     "which_norm_rates": "176 704 0.8",
     "which_norm_third_rates": "0.2 0.05 0.05 0.05 0.2 0.05",
-    "which_norm_third_seeds": "0.05 0.2 0.2",
+    "which_norm_third_seeds": "0.05 0.2 0.2 0.05",
+    "which_norm_third_warmup": "0.2 0.2 0.05 0.05 0.2",
     "which_norm_third_rates/deviations": "704",
     "which_norm_third_seeds/deviations": "8 8",
     "which_norm_third_warmup/deviations": "704",

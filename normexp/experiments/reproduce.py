@@ -77,10 +77,11 @@ class Reproduction:
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
         probed = asks_probe(self.experiment)
-        first, expected = (self.elsewhere.split(each)[1] for each in (self._first_trials(), self._expected()[0].cells))
+        planned = (self._first_trials(), self._expected()[0].cells)
+        first, expected = (self.elsewhere.split(each)[1] for each in planned)
         measured = self._prepare(Plan([*first, *expected]), probed)
-        for cells in filter(None, (first, expected)):  # no run of the choice is stacked with one of the experiment
-            self._check_stacks(Plan(cells))
+        for cells in filter(None, planned):  # no run of the choice is stacked with one of the experiment
+            self._check_stacks(cells)
         if probed:
             by_arm: dict[str, list[Cell]] = {arm: [] for arm in self.arms}
             for cell in expected:
@@ -97,11 +98,16 @@ class Reproduction:
         provide_data(plan, self.dry_run, self.force)
         return check_parts(plan.to_train(self.force), self.sharing, self._said, probed)
 
-    def _check_stacks(self, plan: Plan) -> None:
-        """Raise UserError for runs that `stack=true` cannot train together, or that workers share."""
+    def _check_stacks(self, cells: Sequence[Cell]) -> None:
+        """Raise UserError for runs that `stack=true` cannot train together, or that workers share.
+
+        Args:
+            cells: of a plan, at least one, those included that are taken: workers share the plan as a whole.
+        """
         if not self.force:
-            self.sharing.check_stack(plan.cells, self.results)
-        check_stacks(plan.to_train(self.force), self.sharing, self.force)
+            self.sharing.check_stack(cells, self.results)
+        rest = Plan(self.elsewhere.split(cells)[1])
+        check_stacks(rest.to_train(self.force), self.sharing, self.force)
 
     def _arm(self, cell: Cell) -> str:
         return next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
@@ -128,7 +134,7 @@ class Reproduction:
         taken, others = self.elsewhere.split(plan.cells)
         rest = replace(plan, cells=others)
         self._prepare(rest)
-        self._check_stacks(rest)
+        self._check_stacks(plan.cells)
         path = frozen_path(self.experiment, self.results)
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)

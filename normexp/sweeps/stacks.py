@@ -42,7 +42,7 @@ def check_stacks(cells: Sequence[Cell], sharing: Sharing, force: bool) -> None:
 
     Nothing is built where data are still to be downloaded.
     """
-    if sharing.stack != "true" or to_download(cell.config for cell in cells):
+    if sharing.stack != "true" or not cells or to_download(cell.config for cell in cells):
         return
     begun = [] if force else _begun(cells, {cell.path: together_before(cell.directory) for cell in cells})
     with worker_pool(sharing.workers, 1, sharing.kept) as workers:

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
+from normexp.experiments.load import load
+from normexp.experiments.reproduce import Reproduction
 from normexp.records import find_runs
+from normexp.sweeps.shared import Pace, write_plan
 
 BASE = """
 paper: ours
@@ -102,6 +105,24 @@ def test_a_dry_run_counts_them_and_writes_nothing(cli, here):
     status, _, stderr = cli(*TAKE, "old", "--dry-run")
     assert (status, "4 runs taken from old" in stderr, "2 runs: 0 finished, 2 new" in stderr) == (0, True, True), stderr
     assert not (here / "results").exists()
+
+
+@pytest.mark.parametrize("word", ["true", "auto"])
+def test_nothing_is_stacked_where_all_are_taken(cli, here, word):
+    base = ("reproduce", "base.yaml", "scale=smoke", "jobs=1", f"stack={word}", "--take", "old")
+    assert cli(*base, "--dry-run")[0] == 0
+    status, _, stderr = cli(*base)
+    assert (status, stderr.count("4 runs: 4 finished, 0 new")) == (0, 2), stderr
+
+
+def test_what_workers_share_is_not_stacked_whatever_is_taken(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    cells = Reproduction(load("mine.yaml", "smoke"), Path("results"), ["plain", "normalized", "mine"], list).run_plan()
+    write_plan(cells.cells, Path("results"), Pace(10, 90))
+    for each in (here / "results/mine/smoke/runs").iterdir():
+        shutil.rmtree(each)
+    status, _, stderr = cli(*TAKE, "old", "stack=true")
+    assert (status, "this sweep was begun with executor=" in stderr, stderr.count("\n")) == (2, True, 1), stderr
 
 
 def test_one_with_other_settings_is_none(cli, here):

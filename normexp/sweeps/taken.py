@@ -26,19 +26,22 @@ class Elsewhere:
     """The finished runs at or below a path, by what makes two runs the same run; none where there is no path."""
 
     path: Path | None
-    _sound: dict[str, bool] = field(default_factory=dict, compare=False)
+    _sound: dict[str, RunDirectory | None] = field(default_factory=dict, compare=False)
 
     def __str__(self) -> str:
         return printable(self.path)
 
     @cached_property
-    def runs(self) -> dict[str, RunDirectory]:
-        """Identity -> run; what is unfinished or cannot be read is left out. Raises UserError where there is none."""
-        found: dict[str, RunDirectory] = {}
+    def runs(self) -> dict[str, list[RunDirectory]]:
+        """Identity -> records of that run; what is unfinished or cannot be read is left out.
+
+        Raises UserError where there is none.
+        """
+        found: dict[str, list[RunDirectory]] = {}
         for run in find_runs([self.path] if self.path is not None else []):
             try:
                 if run.status["status"] in FINISHED:
-                    found.setdefault(_identity(run), run)
+                    found.setdefault(_identity(run), []).append(run)
             except UserError as error:
                 logger.info(f"not taken: {error}")
         return found
@@ -50,13 +53,14 @@ class Elsewhere:
 
     def _of(self, cells: Sequence[Cell]) -> dict[Path, RunDirectory]:
         new = {cell.path: with_content(cell.config) for cell in cells if cell.state == "new"}
-        return {path: self.runs[config.identity] for path, config in new.items() if self._has(config)}
+        return {path: run for path, config in new.items() if (run := self._run(config))}
 
-    def _has(self, config: Config) -> bool:
-        run = self.runs.get(config.identity)
-        if run and config.identity not in self._sound:  # which is said once
-            self._sound[config.identity] = _is_sound(run, config)
-        return self._sound.get(config.identity, False)
+    def _run(self, config: Config) -> RunDirectory | None:
+        """Return the first record of a run that can stand for it; of the others before it is said once why not."""
+        if config.identity not in self._sound:
+            records = self.runs.get(config.identity, [])
+            self._sound[config.identity] = next((run for run in records if _is_sound(run, config)), None)
+        return self._sound[config.identity]
 
 
 NOWHERE = Elsewhere(None)

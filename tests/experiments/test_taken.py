@@ -141,6 +141,16 @@ def test_a_damaged_one_is_trained_and_said_once(cli, here):
     assert curves(here / "results/mine/smoke/runs/plain")["seed=0"] != broken.read_bytes()
 
 
+def test_of_a_damaged_one_another_record_serves(cli, here):
+    shutil.copytree(here / "old/base", here / "old/copy")
+    broken = here / "old/base/smoke/runs/plain/seed=0/metrics.csv"
+    broken.write_text(broken.read_text().replace("0", "1"))
+    status, _, stderr = cli(*TAKE, "old")
+    assert (status, stderr.count("not taken: "), "6 runs: 4 finished, 2 new" in stderr) == (0, 1, True), stderr
+    taken = json.loads((here / "results/mine/smoke/frozen.json").read_text())["taken"]
+    assert taken["runs/plain/seed=0"] == "old/copy/smoke/runs/plain/seed=0"
+
+
 def test_one_of_other_code_is_trained(cli, here, monkeypatch):
     code = "from normexp.norms import LayerNorm\n\n\nclass Own(LayerNorm):\n    pass\n"
     (here / "taken_norms.py").write_text(code)

@@ -165,6 +165,8 @@ def _check_values(content: Mapping[str, Any]) -> None:
             left.extend(value.values())
         elif isinstance(value, list):
             left.extend(value)
+        elif not isinstance(value, int | float | None):  # YAML has dates and bytes, and no setting is one
+            raise ValueError(f"a value that is a {type(value).__name__}")
 
 
 def _is_key(key: Any) -> bool:

@@ -104,6 +104,8 @@ CONTENTS: dict[str, dict[str, bytes]] = {
         "a long choice": b"_choices_: {norm: " + b"x" * 2_000_000 + b"}\n",
         "changes a list": b"_choices_: {}\n_changes_: [1]\n",
         "changes a text": b"_choices_: {}\n_changes_: abc\n",
+        "a change to a date": b"_choices_: {}\n_changes_: {a: 2020-01-01}\n",
+        "a change to bytes": b"_choices_: {}\n_changes_: {a: [!!binary aaaa]}\n",
         "seed a text": b"_choices_: {}\nseed: abc\n",
         "seed null": b"_choices_: {}\nseed:\n",
         "seed infinite": b"_choices_: {}\nseed: .inf\n",

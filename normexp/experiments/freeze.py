@@ -32,6 +32,7 @@ from normexp.records.files import make_folder, read_json, remove_empty
 from normexp.records.names import FROZEN
 from normexp.records.plain import plain, plain_json
 from normexp.records.ranges import ranges
+from normexp.records.taken import taken_of
 from normexp.training.commit import commit
 
 logger = logging.getLogger("normexp")
@@ -86,7 +87,7 @@ def changes_since_frozen(experiment: Experiment, results: Path) -> list[Change]:
         runs = _finished_runs(experiment, results)
         return [Change(DECLARATION, "", _NOTHING, f"{FROZEN} is missing")] if runs else []
     record = _read(path)
-    return [*_too_late(record), *_differences(record, path, experiment)]
+    return [*_too_late(record, path), *_differences(record, path, experiment)]
 
 
 def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) -> Iterator[Change]:
@@ -107,10 +108,10 @@ def _is_alone(path: Path) -> bool:
     return not any(each.is_file() and each != path and each.name[0] != "." for each in path.parent.rglob("*"))
 
 
-def _too_late(record: Mapping[str, Any]) -> Iterator[Change]:
+def _too_late(record: Mapping[str, Any], path: Path) -> Iterator[Change]:
     if runs := record.get("runs"):
         yield Change(DECLARATION, "", _NOTHING, f"{runs} were finished when {FROZEN} was written")
-    for words in taken_in_words(record):
+    for words in taken_in_words(taken_of(record, path)):
         yield Change(DECLARATION, "", _NOTHING, words)
 
 

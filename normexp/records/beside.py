@@ -9,6 +9,7 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.records.files import MOST_ROWS, read_json, read_regular
 from normexp.records.names import CHOSEN, FROZEN, JOURNAL
+from normexp.records.taken import TAKEN, taken_of, with_taken
 
 BESIDE = (FROZEN, CHOSEN, JOURNAL)
 
@@ -20,7 +21,8 @@ class Contradiction(Exception):
 def beside(roots: Sequence[Path], runs: Iterable[str]) -> tuple[dict[str, bytes], list[str]]:
     """Return {path below a root: content} of the files beside these runs, and a line on each that cannot be joined.
 
-    Of two records of one declaration the earlier counts, or the one that says that it came too late.
+    Of two records of one declaration the earlier counts, or the one that says that it came too late; it names the runs
+    that were taken for either.
 
     Args:
         roots: folders of one layout; what lies above them is nobody's.
@@ -55,8 +57,11 @@ def _joined(name: str, found: Mapping[Path, bytes]) -> bytes:
     first, *others = (record.get("declared") for record in records.values())
     if any(other != first for other in others):
         raise Contradiction(f"{name}: {paths} declare different things; remove the one that does not count")
-    return found[min(records, key=lambda path: _rank(records[path]))]
+    counts = min(records, key=lambda path: _rank(records[path]))
+    taken = {run: source for path in records for run, source in taken_of(records[path], path).items()}
+    is_whole = taken == taken_of(records[counts], counts)
+    return found[counts] if is_whole else with_taken(records[counts], taken).encode()
 
 
 def _rank(record: Mapping[str, Any]) -> tuple[bool, str]:
-    return not (record.get("runs") or record.get("taken")), str(record.get("date"))
+    return not (record.get("runs") or record.get(TAKEN)), str(record.get("date"))

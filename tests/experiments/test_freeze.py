@@ -15,6 +15,7 @@ from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, declared, freeze, frozen_path, frozen_text
 from normexp.experiments.load import load
+from normexp.experiments.taken import taken_in_words
 from normexp.records import RunDirectory
 
 DATA: dict[str, Any] = {
@@ -297,6 +298,29 @@ def test_a_damaged_record_is_one_line(frozen: Path, content: str) -> None:
     frozen_path(experiment, frozen).write_text(content)
     with pytest.raises(UserError, match=r"frozen.json.*damaged"):
         changes_since_frozen(experiment, frozen)
+
+
+@pytest.mark.parametrize("taken", [["a"], 3, "a", None, {"a": 3}, {"a": None}, {"a": ["b"]}])
+def test_a_record_that_names_no_runs_as_taken_is_one_line(frozen: Path, taken: Any) -> None:
+    path = frozen_path(parse("x", "cpu", DATA), frozen)
+    path.write_text(json.dumps({**json.loads(path.read_text()), "taken": taken}))
+    with pytest.raises(UserError, match=r"frozen.json: damaged \(its taken does not name runs\)"):
+        changes_since_frozen(parse("x", "cpu", DATA), frozen)
+
+
+@pytest.mark.parametrize(
+    ("run", "place"),
+    [
+        ("old/base/cpu/runs/plain/seed=0", "old/base/cpu"),
+        ("old/base/cpu/select/plain/optim.lr=0.1,seed=0", "old/base/cpu"),
+        ("old/base/cpu/runs/runs/seed=0", "old/base/cpu"),
+        ("old/base/cpu/runs/select/seed=0", "old/base/cpu"),
+        ("results/runs/digits-mlp-none-seed0-f243f79a", "results/runs"),
+        ("run", "."),
+    ],
+)
+def test_a_run_was_taken_from_its_experiment_or_its_folder(run: str, place: str) -> None:
+    assert list(taken_in_words({"runs/a/seed=0": run})) == [f"1 run was taken from {place}"]
 
 
 def test_a_value_that_was_edited_in_the_record_is_noticed(frozen: Path) -> None:

@@ -413,6 +413,24 @@ def test_the_earlier_of_two_equal_declarations_counts_and_one_that_was_late(mach
     assert (tmp_path / "four" / "runs" / "frozen.json").read_bytes() == late
 
 
+def test_runs_that_were_taken_for_either_are_named(machines, tmp_path):
+    one, two = (machine / "runs" for machine in machines)
+    declare(one, taken={"runs/a/seed=0": "old/a"})
+    declare(two, date="2026-01-01", taken={"runs/b/seed=0": "old/b"}, sha256="0")
+    merge(*machines, tmp_path / "three", ())
+    record = json.loads((tmp_path / "three" / "runs" / "frozen.json").read_bytes())
+    assert record["taken"] == {"runs/a/seed=0": "old/a", "runs/b/seed=0": "old/b"}
+    assert (record["date"], list(record)[-1]) == ("2026-01-01", "declared")
+
+
+def test_a_record_that_names_no_runs_as_taken_is_left_out(machines, tmp_path):
+    one, two = (machine / "runs" for machine in machines)
+    declare(one)
+    declare(two, taken=["a"])
+    (line,) = merge(*machines, tmp_path / "three", ()).left
+    assert "its taken does not name runs" in line
+
+
 def test_two_declarations_contradict(machines, tmp_path):
     declare(machines[0])
     declare(machines[1], declared={"seeds": [1]})

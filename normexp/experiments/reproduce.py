@@ -99,12 +99,8 @@ class Reproduction:
         return check_parts(plan.to_train(self.force), self.sharing, self._said, probed)
 
     def _check_stacks(self, cells: Sequence[Cell]) -> None:
-        """Raise UserError for runs that `stack=true` cannot train together, or that workers share.
-
-        Args:
-            cells: of a plan, at least one, those included that are taken: workers share the plan as a whole.
-        """
-        if not self.force:
+        """Raise UserError for runs of a plan that `stack=true` cannot train together, or that workers share."""
+        if not self.force:  # with those that are taken: workers share a plan as a whole
             self.sharing.check_stack(cells, self.results)
         rest = Plan(self.elsewhere.split(cells)[1])
         check_stacks(rest.to_train(self.force), self.sharing, self.force)
@@ -170,8 +166,8 @@ class Reproduction:
             if not plan.cells:
                 continue  # no best two lie within noise
             if select.sampler:
-                trials, counted = 0 if counted else rungs(select) - rung, counted or bool(plan.to_train(self.force))
-                plan = replace(plan, trials=trials)
+                plan = replace(plan, trials=0 if counted else rungs(select) - rung)
+                counted = counted or bool(Plan(self.elsewhere.split(plan.cells)[1]).to_train(self.force))
             choices = choosings(self.experiment, self.results, self.arms)
             if status := self._train(plan, f"choosing {', '.join(select.search)}{rung_in_words(choices, rung)}"):
                 return status

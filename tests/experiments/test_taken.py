@@ -169,6 +169,25 @@ def test_what_a_killed_process_had_half_copied_is_removed_and_what_another_copie
     killed.mkdir(parents=True)
     another.mkdir()
     os.utime(killed, (0, 0))
+
+
+SAMPLED = """seeds: [100], metric: validation/accuracy,
+         search: {optim.lr: "tag(log,interval(0.01,1))"}, sampler: {trials: %d}}"""
+
+
+def test_trials_after_those_that_are_taken_have_an_estimate(cli, here):
+    chosen = BASE[BASE.index("search:") : BASE.index("\nscales:")]
+    base = ("reproduce", "base.yaml", "scale=smoke", "jobs=1")
+    (here / "base.yaml").write_text(BASE.replace(chosen, SAMPLED % 2))
+    assert cli(*base, "results_dir=drawn")[0] == 0
+    (here / "base.yaml").write_text(BASE.replace(chosen, SAMPLED % 4))
+    status, _, stderr = cli(*base, "--take", "drawn")
+    assert (status, "for 2 trials, timed by" in stderr) == (0, True), stderr
+
+
+def test_what_a_killed_process_had_half_copied_is_removed(cli, here):
+    half = here / "results/mine/smoke/runs/plain/.merge-00000000"
+    half.mkdir(parents=True)
     assert cli(*TAKE, "old")[0] == 0
     assert (killed.exists(), another.exists()) == (False, True)
 

@@ -14,6 +14,9 @@ from normexp.config.text import dotted
 from normexp.errors import POINTER, UserError, is_pointer
 from normexp.records.files import MOST_TEXT
 from normexp.records.parsing import LOADER, check_events
+from normexp.records.printable import printable
+
+LIKE = "like"  # the key that names the experiment that says what a file does not
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,13 @@ class Document:
         return there if self.has(*there) else keys
 
     def _line(self, keys: tuple[str | int, ...]) -> str:
-        return f" ({_shown(self.path)}{f':{line_of(self.text, keys)}' if keys else ''})"
+        return f" ({_shown(self.path)}{f':{line_of(self.text, keys)}' if keys else ''}{self._other(keys)})"
+
+    def _other(self, keys: tuple[str | int, ...]) -> str:
+        """Return `, like OTHER` where what stands under these keys is that one's; nothing of what this file says."""
+        listed = any(isinstance(key, int) and self.has(*keys[: i + 1]) for i, key in enumerate(keys))
+        other = _below(_tree(self.text), LIKE) if keys and not listed and not self.has(*keys) else None
+        return f", {LIKE} {printable(other[1].value)}" if other else ""
 
     def error(self, problem: str, *keys: str | int) -> UserError:
         return UserError(f"{self.at(*keys)}: {problem}")

@@ -15,9 +15,9 @@ from normexp.config.own import PLUGINS
 from normexp.config.text import short_repr
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.evidence.scales import SCALES
-from normexp.experiments.document import Document, check_own, read_document
+from normexp.experiments.document import LIKE, Document, check_own, read_document
 from normexp.experiments.folders import folder_problem
-from normexp.experiments.like import LIKE, laid_over
+from normexp.experiments.like import check_names, laid_over
 from normexp.experiments.no_yaml import no_yaml
 from normexp.records.meaning import meant
 
@@ -93,14 +93,14 @@ def is_file(word: str) -> bool:
     return word.endswith(SUFFIXES)
 
 
-def unknown_experiment(name: str, meant: str | None = None) -> UserError:
-    """Build the one-line error for a name that is none of ours; a file of that name here is what was meant.
+def unknown_experiment(name: str, meant: str | None = None, folder: Path = Path()) -> UserError:
+    """Build the one-line error for a name that is none of ours; a file of that name in the folder is what was meant.
 
     Args:
         meant: what the hint proposes; by default the nearest name.
     """
     for path in (f"{word}{suffix}" for word in (name, Path(name).name) for suffix in SUFFIXES):  # results/NAME, too
-        if Path(path).is_file():
+        if (folder / path).is_file():
             return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {path}")
     return unknown("experiment", name, names(), meant)
 
@@ -163,17 +163,21 @@ def _content(document: Document, over: tuple[Document, ...] = ()) -> dict[str, A
 
 
 def _like_another(document: Document, data: Mapping[str, Any], over: tuple[Document, ...]) -> dict[str, Any]:
-    name = data[LIKE]
+    name, folder = data[LIKE], document.path.parent
     if not isinstance(name, str):
         raise document.error(f"{short_repr(name)} is no name of an experiment, and no file of one", LIKE)
     try:
-        base = document_of(str(document.path.parent / name) if is_file(name) else name)
+        if not is_file(name) and name not in names():
+            raise unknown_experiment(name, folder=folder)
+        base = document_of(str(folder / name) if is_file(name) else name)
     except UserError as error:
         raise document.error(str(error), LIKE) from None
     files = (*over, document)
     if any(base.path.samefile(file.path) for file in files):
         raise document.error(f"{name} is like this one itself", LIKE)
-    return laid_over(_read(base) if _is_ours(base) else _content(base, files), data)
+    there = _read(base) if _is_ours(base) else _content(base, files)
+    check_names(document, there, data)
+    return laid_over(there, data)
 
 
 def parse(document: Document, scale: str, data: Mapping[str, Any], plugins: Sequence[str] = ()) -> Experiment:

@@ -32,8 +32,9 @@ changed after it, and a `frozen.json` that is missing, or was written when runs 
 
 `like: OTHER` takes from another experiment, or from a file beside this one, what the file does not say: set-up, arms,
 grid, choice, scales, table, figures, published numbers. A mapping is laid over the other's key by key, any other value
-replaces it, and null takes it away (`arms: {{batch: null}}`, `select: null`). Claims, looks, findings and minutes are
-never another's. So a scheme of your own stands beside all of `which_norm_small` in three lines.
+replaces it, and null takes it away (`arms: {{batch: null}}`, `select: null`): an arm, an axis or a choice at every
+scale. Claims, looks, findings and minutes are never another's. So a scheme of your own stands beside all of
+`which_norm_small` in three lines.
 
 `select: {{halving: {{steps: [25, 100, 400], keep: [4, 2]}}}}` tries all combinations for 25 steps, the best four for
 100 and the best two of these for 400. Each rung trains afresh with the selection's seeds, and all are recorded.

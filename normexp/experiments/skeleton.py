@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import count
 from pathlib import Path
 
 import yaml
@@ -60,15 +61,15 @@ LIKE_ANOTHER = """\
 # Another experiment with an arm of your own: what that one says holds where this file says nothing; null takes a key of
 # it away (`arms: {{NAME: null}}`), another value replaces it. docs/experiments.md explains every key.
 #     normexp reproduce {name}.yaml scale=smoke     seconds: shows that it works
-# A scheme of yours, a class in my_norms.py: `mine: {{norm: my_norms.Scale}}`; type 'plugins=[my_norms]', too.
+# A scheme of yours, a class in my_norms.py: `{own}: {{norm: my_norms.Scale}}`; type 'plugins=[my_norms]', too.
 like: {base}
 title: {title}
 arms:
-  mine: {mine}  # as {last} has it, to be changed
+  {own}: {overrides}  # as {last} has it, to be changed
 # claims are your own, too, and are written before the first run, which freezes them:
 # claims:
 #   - {{text: Mine ends ahead, source: our own expectation, kind: own,
-#      compare: difference, metric: {metric}, of: mine, than: {arm}, in: "> 0"}}
+#      compare: difference, metric: {metric}, of: {own}, than: {arm}, in: "> 0"}}
 """
 
 
@@ -97,6 +98,7 @@ def write_skeleton(name: str, like: str | None = None) -> Path:
 def _like(base: str, name: str) -> str:
     there = read(base, usual_scale(base))
     last, overrides = list(content(base)["arms"].items())[-1]
+    arms = {arm.casefold() for arm in (*there.arms, *there.refused)}  # on some file systems mine is Mine
     texts = {
         "base": base,
         "title": f"{there.title}, and one of your own",
@@ -105,5 +107,6 @@ def _like(base: str, name: str) -> str:
         "arm": next(iter(there.arms)),
     }
     words = {key: json.dumps(text, ensure_ascii=False) for key, text in texts.items()}
-    mine = yaml.safe_dump(overrides, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
-    return LIKE_ANOTHER.format(name=name, mine=mine.strip(), **words)
+    words["own"] = next(word for number in count(1) if (word := f"mine{number if number > 1 else ''}") not in arms)
+    written = yaml.safe_dump(overrides, default_flow_style=True, sort_keys=False, width=10_000, allow_unicode=True)
+    return LIKE_ANOTHER.format(name=name, overrides=written.strip(), **words)

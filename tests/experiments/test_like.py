@@ -67,6 +67,51 @@ def test_null_takes_away_what_the_other_has_and_is_a_value_elsewhere(tmp_path):
     assert mine["scales"]["cpu"] == {}
 
 
+def test_an_arm_and_an_axis_that_are_taken_away_are_gone_at_every_scale(tmp_path):
+    smoke = "smoke: {grid: {seed: [0, 1], batch_size: [8]}, arms: {plain: {optim.momentum: 0.5}},"
+    base = BASE.replace("smoke: {grid: {seed: [0, 1]},", smoke).replace("\ngrid: {", "\ngrid: {batch_size: [8, 16], ")
+    (tmp_path / "base.yaml").write_text(base)
+    mine = load(like(tmp_path, "arms: {plain: null}\ngrid: {batch_size: null}"), "smoke")
+    assert (list(mine.arms), mine.grid) == (["normalized"], {"seed": [0, 1]})
+    again = "scales: {smoke: {arms: {plain: null}, grid: {batch_size: null}}}"  # as it had to be said
+    mine = load(like(tmp_path, f"arms: {{plain: null}}\ngrid: {{batch_size: null}}\n{again}"), "smoke")
+    assert (list(mine.arms), mine.grid) == (["normalized"], {"seed": [0, 1]})
+
+
+def test_a_part_of_the_choice_that_is_taken_away_is_gone_at_every_scale(tmp_path):
+    of_all, of_smoke = "{optim.lr: [0.1, 0.2]}", "{optim.lr: [0.1]}"
+    base = BASE.replace(of_all, "{optim.lr: [0.1, 0.2], optim.momentum: [0, 0.5]}")
+    (tmp_path / "base.yaml").write_text(base.replace(of_smoke, "{optim.lr: [0.1], optim.momentum: [0.5]}"))
+    mine = load(like(tmp_path, "select: {search: {optim.momentum: null}}"), "smoke")
+    assert mine.select.search == {"optim.lr": [0.1]}
+
+
+def test_null_over_null_is_a_value_and_takes_away_a_scale_without_anything(tmp_path):
+    halved = "halving: {steps: [1, 2], keep: [2]}, search: {optim.lr: [0.1, 0.2, 0.4]}"
+    base = BASE.replace("search: {optim.lr: [0.1, 0.2]}", halved).replace("[0.1]}}}", "[0.1]}, halving: null}}")
+    (tmp_path / "base.yaml").write_text(base.replace("\n  cpu:", "\n  desk:\n  cpu:"))
+    assert load(like(tmp_path, "scales: {smoke: {select: {halving: null}}}"), "smoke").select.halving is None
+    assert load(like(tmp_path), "desk").select.halving
+    assert scales(like(tmp_path, "scales: {desk: null}")) == ["smoke", "cpu"]
+
+
+def test_null_takes_away_claims_that_are_never_another_s(tmp_path):
+    assert load(like(tmp_path, "claims: null\nscales: {cpu: {findings: null}}"), "cpu").claims == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("arms: {plian: null}", r"\(mine.yaml:2\): arms.plian: arm 'plian' does not exist; .*did you mean plain\?"),
+        ("grid: {sed: null}", r"\(mine.yaml:2\): grid.sed: axis 'sed' does not exist; .*did you mean seed\?"),
+        ("refused: {a: null}", r"\(mine.yaml:2\): refused.a: refused arm 'a' does not exist; allowed: nothing"),
+    ],
+)
+def test_nothing_that_null_could_take_away_is_one_line(tmp_path, text, said):
+    with pytest.raises(UserError, match=said):
+        load(like(tmp_path, text), "cpu")
+
+
 def test_without_a_choice_no_scale_has_one(tmp_path):
     assert load(like(tmp_path, "select: null\ncommon: {optim.lr: 0.1}"), "smoke").select is None
 
@@ -115,6 +160,17 @@ def test_a_mistake_has_its_line_in_the_file_that_has_it(tmp_path):
         load("mine.yaml", "cpu")
 
 
+def test_a_mistake_in_what_the_other_says_names_that(tmp_path):
+    with pytest.raises(UserError, match=r"mine \(mine.yaml:1, like base.yaml\): select.search.optim.lr: .* axis"):
+        load(like(tmp_path, "title: Mine\ngrid: {optim.lr: [0.1, 0.2]}"), "cpu")
+
+
+def test_a_file_whose_suffix_is_forgotten_is_proposed_from_beside_it(tmp_path, monkeypatch):
+    monkeypatch.chdir("/")
+    with pytest.raises(UserError, match=r"like: experiment 'base' .* is named whole: base.yaml"):
+        load(str(tmp_path / like(tmp_path, base="base")), "cpu")
+
+
 def test_editors_ask_for_no_key_of_a_file_that_is_like_another():
     schema = ExperimentFile.model_json_schema(by_alias=True)
     assert "required" not in schema
@@ -136,6 +192,12 @@ def test_the_skeleton_that_is_like_another_runs(cli, workers_here, tmp_path):
     )
     (tmp_path / "mine.yaml").write_text(claims)
     assert load("mine.yaml", "cpu").claims[0].of.arm == "mine"
+
+
+def test_the_skeleton_adds_an_arm_that_is_not_there(tmp_path):
+    write_skeleton("second", like(tmp_path, "arms: {Mine: {norm: layer}}"))
+    write_skeleton("third", "second.yaml")
+    assert list(load("third.yaml", "cpu").arms) == ["plain", "normalized", "Mine", "mine2", "mine3"]
 
 
 def test_a_skeleton_like_nothing_is_not_written(cli, tmp_path):

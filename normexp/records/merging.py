@@ -23,7 +23,7 @@ from normexp.records.exchange import exchange
 from normexp.records.files import Damaged, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs, resolved
 from normexp.records.locks import made_and_locked, release
-from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, is_archive
+from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS, is_archive
 from normexp.records.portable import without_folders
 from normexp.records.printable import printable
 from normexp.records.run import MOST_BYTES, RunDirectory, free_name
@@ -232,9 +232,12 @@ def _put(half: Path, run: RunDirectory, destination: Path, ignored: set[str]) ->
 
 
 def _is_better(run: RunDirectory, there: RunDirectory, ignored: set[str]) -> bool:
-    """Tell whether a run counts and not what is there, which may be damaged, or another than when it was looked at."""
+    """Tell whether a run counts and not what is there, which may be damaged, or another than when it was looked at.
+
+    A folder without a status is no run yet: whoever began it was killed, since it is locked.
+    """
     try:
-        return better(whole(there), run, ignored) is run
+        return not there.has(STATUS) or better(whole(there), run, ignored) is run
     except Damaged:
         return True
     except Contradiction as what:

@@ -208,6 +208,16 @@ def selected(frozen: dict) -> set[str]:
     return {name for name in frozen["taken"] if name.startswith("select/normalized")}
 
 
+@pytest.mark.parametrize("left", [".lock", "config.yaml"])
+def test_a_run_that_was_killed_before_it_began_gives_its_place_up(cli, here, left):
+    place, there = here / "results/mine/smoke/runs/plain/seed=0", here / "old/base/smoke/runs/plain/seed=0"
+    place.mkdir(parents=True)
+    (place / left).write_bytes(b"" if left == ".lock" else (there / left).read_bytes())
+    status, _, stderr = cli(*TAKE, "old")
+    assert (status, stderr.count("6 runs: 4 finished, 2 new")) == (0, 2), stderr
+    assert (place / "metrics.csv").read_bytes() == (there / "metrics.csv").read_bytes()
+
+
 def test_processors_that_are_not_those_of_every_arm_are_said(cli, here):
     assert cli(*TAKE, "old")[0] == 0
     table = here / "results/mine/smoke/table.md"

@@ -18,17 +18,17 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
 
     Args:
         runs: place -> run.
-        frozen: frozen.json above the places, which is there: it says first where they are from.
+        frozen: frozen.json above the places, which is there: of each it says first where it is from.
     """
-    _note(runs, frozen)
     for place, run in runs.items():
+        _note(place, run, frozen)
         copy_run(run, place, IGNORED_KEYS)
 
 
-def _note(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
+def _note(place: Path, run: RunDirectory, frozen: Path) -> None:
     record = read_json(frozen)
-    names = {place.relative_to(frozen.parent).as_posix(): from_here(run.path).as_posix() for place, run in runs.items()}
-    write_atomically(frozen, with_taken(record, taken_of(record, frozen) | names))
+    source = {place.relative_to(frozen.parent).as_posix(): from_here(run.path).as_posix()}
+    write_atomically(frozen, with_taken(record, taken_of(record, frozen) | source))
 
 
 def forget(places: Iterable[Path], frozen: Path) -> None:

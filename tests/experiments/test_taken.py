@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from in_process import InProcess
 
+from normexp.errors import UserError
 from normexp.experiments.load import load
 from normexp.experiments.reproduce import Reproduction
 from normexp.records import find_runs
+from normexp.records.merging import copy_run
 from normexp.sweeps.shared import Pace, write_plan
 
 BASE = """
@@ -206,6 +208,21 @@ def test_what_is_trained_again_here_is_not_taken_any_longer(cli, here):
 
 def selected(frozen: dict) -> set[str]:
     return {name for name in frozen["taken"] if name.startswith("select/normalized")}
+
+
+def test_where_copying_stops_one_run_at_most_is_named_that_is_not_there(cli, here, monkeypatch):
+    copied = []
+
+    def stopped(run, place, ignored):
+        if copied:
+            raise UserError("no room")
+        copied.append(place)
+        copy_run(run, place, ignored)
+
+    monkeypatch.setattr("normexp.experiments.taken.copy_run", stopped)
+    status, _, stderr = cli(*TAKE, "old")
+    assert (status, "no room" in stderr) == (2, True), stderr
+    assert len(json.loads((here / "results/mine/smoke/frozen.json").read_text())["taken"]) == 2
 
 
 @pytest.mark.parametrize("left", [".lock", "config.yaml"])

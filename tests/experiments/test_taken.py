@@ -171,6 +171,8 @@ def test_what_a_killed_process_had_half_copied_is_removed_and_what_another_copie
     killed.mkdir(parents=True)
     another.mkdir()
     os.utime(killed, (0, 0))
+    assert cli(*TAKE, "old")[0] == 0
+    assert (killed.exists(), another.exists()) == (False, True)
 
 
 SAMPLED = """seeds: [100], metric: validation/accuracy,
@@ -185,13 +187,6 @@ def test_trials_after_those_that_are_taken_have_an_estimate(cli, here):
     (here / "base.yaml").write_text(BASE.replace(chosen, SAMPLED % 4))
     status, _, stderr = cli(*base, "--take", "drawn")
     assert (status, "for 2 trials, timed by" in stderr) == (0, True), stderr
-
-
-def test_what_a_killed_process_had_half_copied_is_removed(cli, here):
-    half = here / "results/mine/smoke/runs/plain/.merge-00000000"
-    half.mkdir(parents=True)
-    assert cli(*TAKE, "old")[0] == 0
-    assert (killed.exists(), another.exists()) == (False, True)
 
 
 def test_what_is_trained_again_here_is_not_taken_any_longer(cli, here):

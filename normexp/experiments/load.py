@@ -15,6 +15,7 @@ from normexp.config.own import PLUGINS
 from normexp.config.text import short_repr
 from normexp.errors import UserError, nearest_file, unknown
 from normexp.evidence.scales import SCALES
+from normexp.experiments.by_paper import proposed
 from normexp.experiments.document import LIKE, Document, check_own, read_document
 from normexp.experiments.folders import folder_problem
 from normexp.experiments.like import check_names, laid_over
@@ -93,16 +94,20 @@ def is_file(word: str) -> bool:
     return word.endswith(SUFFIXES)
 
 
-def unknown_experiment(name: str, meant: str | None = None, folder: Path = Path()) -> UserError:
+def unknown_experiment(
+    name: str, meant: str | None = None, folder: Path = Path(), among: Sequence[str] = ()
+) -> UserError:
     """Build the one-line error for a name that is none of ours; a file of that name in the folder is what was meant.
 
     Args:
-        meant: what the hint proposes; by default the nearest name.
+        meant: what the hint proposes; by default those of a paper with these words, or the nearest name.
+        among: the names that are allowed; by default all.
     """
+    allowed = among or names()
     for path in (f"{word}{suffix}" for word in (name, Path(name).name) for suffix in SUFFIXES):  # results/NAME, too
         if (folder / path).is_file():
             return UserError(f"experiment {name!r} does not exist; a file of your own is named whole: {path}")
-    return unknown("experiment", name, names(), meant)
+    return unknown("experiment", name, allowed, meant or proposed(name, allowed))
 
 
 def document_of(name: str) -> Document:

@@ -25,7 +25,7 @@ def taken_of(record: Mapping[str, Any], path: Path) -> dict[str, str]:
 
 
 def with_taken(record: Mapping[str, Any], taken: Mapping[str, str]) -> str:
-    """Return the content of frozen.json with these runs, if any; what it declares, the long part, stays the last one."""
+    """Return the content of frozen.json with these runs, if any; what it declares, the long part, stays last."""
     long = {key: record[key] for key in ("sha256", "declared") if key in record}
     short = {key: value for key, value in record.items() if key not in (TAKEN, *long)}
     return plain_json({**short, **({TAKEN: taken} if taken else {}), **long})

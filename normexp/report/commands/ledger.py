@@ -12,7 +12,7 @@ from normexp.errors import UserError, nearest
 from normexp.evidence.audit import cited
 from normexp.experiments.keys import LAWS, RESULTS
 from normexp.experiments.keys import LEDGER as KEYS
-from normexp.experiments.load import names
+from normexp.experiments.load import laws, names
 from normexp.records import plain_json, write_atomically
 from normexp.report.commands.named import check_there, empty, folder_of, results_of, split
 from normexp.report.ledger.claims import as_json, as_markdown
@@ -21,6 +21,7 @@ from normexp.report.ledger.sources import entries, summary
 from normexp.report.links import markdown_links
 
 LEDGER = "claims.md"
+TYPO = 0.7  # a word that is less like a name is looked for in the claims
 logger = logging.getLogger("normexp")
 
 
@@ -56,7 +57,8 @@ def _meant(name: str, words: Sequence[str]) -> str | None:
     bare = " ".join(word for word in words if "=" not in word and word != "find")
     if verdict := next((each for each in (bare, name) if each in EVERY_VERDICT), None):
         return quote(f"verdict={verdict}")
-    return None if nearest(name, names()) else quote(f"find={bare or 'WORDS'}")
+    phrase = " " in bare and not any(word in names() for word in bare.split())  # of several words none is a name
+    return None if nearest(name, names(), TYPO) and not phrase else quote(f"find={bare or 'WORDS'}")
 
 
 def _previews_asked(given: Mapping[str, str]) -> bool:
@@ -87,11 +89,13 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
     from normexp.report.ledger.laws import as_json as laws_as_json
     from normexp.report.ledger.laws import page, read_laws
 
-    chosen, given = split(words, LAWS)
+    chosen, given = split(words, LAWS, among=laws())
     results = results_of(given)
     if RESULTS in given and not results.is_dir():
         raise empty(results, "records of laws")
     found = read_laws(results, chosen)
+    if not any(law.checks for law in found):
+        logger.info("%s", empty(results, "records of laws"))
     if plain:
         return plain_json(laws_as_json(found))
     return "\n".join(page(found)) + "\n"

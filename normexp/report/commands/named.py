@@ -6,25 +6,32 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 
-from normexp.config import compose
+from normexp.config import compose, config_dir
 from normexp.config.allowed import parse
 from normexp.config.one_value import check_one
 from normexp.config.overrides import check_once, parse_overrides
 from normexp.config.own import PLUGINS
-from normexp.errors import UserError, nearest_path, unknown
+from normexp.errors import UserError, did_you_mean, nearest_path, unknown
 from normexp.evidence.scales import SCALES
 from normexp.experiments.keys import RESULTS
 from normexp.experiments.load import check_file, is_file, names, unknown_experiment
 
+RESULTS_FOLDER = Path("results")
+
 
 def split(
-    words: Sequence[str], keys: Sequence[str], own: bool = False, meant: Callable[[str], str | None] = lambda name: None
+    words: Sequence[str],
+    keys: Sequence[str],
+    own: bool = False,
+    meant: Callable[[str], str | None] = lambda name: None,
+    among: Sequence[str] = (),
 ) -> tuple[list[str], dict[str, str]]:
     """Return the names and the `key=value` pairs. Raises UserError for a name or a key that does not exist.
 
     Args:
         own: an experiment of somebody's own may be named by its folder of records, where its file is not needed.
         meant: what the hint proposes for a name that does not exist; by default the nearest one.
+        among: the names that an error allows; by default all.
     """
     chosen = [word for word in words if "=" not in word]
     given = dict(word.split("=", 1) for word in words if "=" in word)
@@ -34,7 +41,7 @@ def split(
         if is_file(name):
             check_file(name)
         elif name not in names() and name not in there:
-            raise unknown_experiment(name, meant(name))
+            raise unknown_experiment(name, meant(name), among)
     for key in given:
         if key not in keys:
             raise unknown("key", key, keys)
@@ -56,7 +63,7 @@ def folder_of(name: str) -> str:
 def results_of(given: Mapping[str, str]) -> Path:
     """Return the folder of results, read as `normexp run` reads it. Raises UserError for several: A,B is no folder."""
     if RESULTS not in given:
-        return Path("results")
+        return RESULTS_FOLDER
     word = f"{RESULTS}={given[RESULTS]}"
     check_one(parse_overrides([word])[0])
     return Path(compose([word])[RESULTS])
@@ -106,5 +113,18 @@ def empty(results: Path, what: str, there: Iterable[str] = ()) -> UserError:
     """
     if scales := sorted(set(there), key=SCALES.index):
         return UserError(f"{results}: holds no {what} at that scale; there is something at {', '.join(scales)}")
-    start = nearest_path(results) or "; start with `normexp reproduce NAME`"
+    start = nearest_path(results) or _below(results) or f"; start with `normexp reproduce NAME`{_of_the_clone(results)}"
     return UserError(f"{results}: holds no {what}{start}")
+
+
+def _below(results: Path) -> str:
+    """Return a hint where a clone was given, not its results."""
+    below = results / RESULTS_FOLDER
+    return did_you_mean(quote(str(below))) if below.is_dir() else ""
+
+
+def _of_the_clone(results: Path) -> str:
+    """Return where the committed records are, for somebody who is in another folder and named none."""
+    committed = config_dir().parent / RESULTS_FOLDER
+    elsewhere = results == RESULTS_FOLDER and committed.is_dir() and committed != results.resolve()
+    return f", or read those of the clone: {quote(f'{RESULTS}={committed}')}" if elsewhere else ""

@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, did_you_mean, nearest, unknown
 from normexp.evidence.claims import CONTRADICTED, HOLDS, NOT_JUDGED, NOT_YET, UNDECIDED
 from normexp.evidence.scales import SMOKE
 from normexp.evidence.stats import false_discovery_rate
+from normexp.experiments.by_paper import looked_for, says
 from normexp.records import damaged, printable, read_json
 from normexp.records.names import CLAIMS
 from normexp.report.ledger.law_words import BEYOND, is_beyond
@@ -28,6 +30,8 @@ _FORM: dict[str, Any] = dict.fromkeys(("text", "source", "place", "kind", "verdi
 _FORM |= {"remarks": list, "changed": list, "n": int, "estimate": float | int | str | None}
 _FORM |= {"interval": list | None, "p": float | int | None, "targets": list | None, "area": dict | None}
 _FORM |= {"holm_interval": list | None, "limits": list | None}
+TYPO = 0.75  # how like a word of a claim one has to be that is of none
+MANY_WORDS = 4  # more are a title, which the claims do not have
 Judged = Mapping[str, Any]  # one entry of claims.json
 
 
@@ -111,18 +115,29 @@ def with_claims(reports: Sequence[Report], verdict: str | None, find: str) -> li
     left = []
     for report in reports:
         claims = tuple(claim for claim in report.claims if verdict in (None, claim["verdict"]))
-        found = tuple(
-            claim for claim in claims if _says(f"{report.experiment} {claim['source']} {claim['text']}", find)
-        )
+        found = tuple(claim for claim in claims if says(_searched(report, claim), find))
         left += [replace(report, claims=found)] if found or not (find or verdict) else []
     if not left:
         given = [f"verdict={verdict}"] * bool(verdict) + [f"find={find}"] * bool(find)
-        raise UserError(f"{' '.join(given)}: no claim is like that")
+        raise UserError(f"{' '.join(given)}: no claim is like that{_nearest_words(reports, verdict, find)}")
     return left
 
 
-def _says(text: str, words: str) -> bool:
-    return all(word in text.casefold() for word in words.casefold().split())
+def _searched(report: Report, claim: Judged) -> str:
+    return f"{report.experiment} {claim['source']} {claim['text']}"
+
+
+def _nearest_words(reports: Sequence[Report], verdict: str | None, find: str) -> str:
+    """Return a hint: the same with the nearest word of a claim in place of one that is in none, or fewer of many."""
+    texts = [_searched(report, claim).casefold() for report in reports for claim in report.claims
+             if verdict in (None, claim["verdict"])]  # fmt: skip
+    there = {word for text in texts for word in looked_for(text)}
+    asked = looked_for(find)
+    near = [word if any(word in text for text in texts) else nearest(word, there, TYPO) or word for word in asked]
+    words = " ".join(near)
+    if near != asked and any(says(text, words) for text in texts):
+        return did_you_mean(quote(f"find={words}"))
+    return "; fewer words find more, as an author's name or an arXiv number" if len(find.split()) > MANY_WORDS else ""
 
 
 def tested(reports: Sequence[Report]) -> list[dict[str, Any]]:

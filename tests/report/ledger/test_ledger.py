@@ -317,6 +317,14 @@ def test_claims_are_found_by_verdict_and_by_words(results: Path) -> None:
         (["verdict=not judged yet"], "verdict=not judged yet: no claim is like that"),
         (["find=no such words"], "find=no such words: no claim is like that"),
         (["verdict=holds", "find=full scale"], "verdict=holds find=full scale: no claim is like that"),
+        (["find=ful scael"], "find=ful scael: no claim is like that; did you mean 'find=ful scale'?"),
+        (["find=Somone exact"], "find=Somone exact: no claim is like that; did you mean 'find=someone exact'?"),
+        (["find=zebra exact"], "find=zebra exact: no claim is like that"),
+        (
+            ["find=Zebras: On Their Fast Recognition"],
+            "find=Zebras: On Their Fast Recognition: no claim is like that; "
+            "fewer words find more, as an author's name or an arXiv number",
+        ),
     ],
 )
 def test_what_finds_no_claim_is_one_line(results: Path, words: list[str], said: str) -> None:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
+from torch import nn
 
 from normexp.config import options
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
-from normexp.norms.checks.commands import matrix_command
+from normexp.norms.checks.commands import check_command, matrix_command
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "schemes.md"
 BROKEN = """
@@ -48,6 +49,19 @@ def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypa
     assert "contract: is broken" in stdout
     assert "BROKEN  finite output and gradient on constant input\n          output is not finite" in stdout
     assert "dataset re-scaling                 yes" in stdout  # the card comes all the same
+
+
+class OnTokens(Norm):
+    def sequence(self, num_features):
+        return nn.Tanh()
+
+
+def test_a_scheme_of_sequences_alone_has_no_card_of_layers():
+    """Its card said of a plain layer that the scheme works with everything, at no cost."""
+    text, holds = check_command(OnTokens(), "OnTokens()")
+    assert holds
+    assert "holds   tokens keep their shape and type" in text
+    assert text.endswith("acts on tokens or time steps alone")
 
 
 def test_matrix_has_one_row_per_scheme():

@@ -392,6 +392,35 @@ def test_contract_finds(module):
     assert broken_by(clause, case)
 
 
+class NoVectors(Mean):
+    def forward(self, x):
+        if x.dim() == 2:
+            raise ValueError("no vectors")
+        return super().forward(x)
+
+
+def test_contract_says_that_one_pixel_passes_where_vectors_do_not():
+    """It ended in torch's `Boolean value of Tensor with more than one value is ambiguous`."""
+    assert broken(Own(module=NoVectors)) == {WRONG[NoPixel]: "takes maps of one pixel, but no vectors"}
+
+
+@pytest.mark.parametrize(
+    ("module", "said"),
+    [(nn.BatchNorm1d, "expected 2D or 3D input (got 4D input)"), (nn.BatchNorm2d, "expected 4D input (got 3D input)")],
+)
+def test_contract_says_once_which_shapes_a_scheme_refuses(module, said):
+    """It broke every clause that tries them, and nothing else of the scheme was seen."""
+    assert broken(Own(module=module)) == {WRONG[WrongType]: f"ValueError: {said}"}
+
+
+def test_contract_finds_what_is_wrong_on_the_shapes_that_a_scheme_takes():
+    class WrongOnMaps(nn.BatchNorm2d):
+        def forward(self, x):
+            return super().forward(x).detach() + (x - x.detach())
+
+    assert {WRONG[Detached], WRONG[WrongType], WRONG[DeadParameter]} <= set(broken(Own(module=WrongOnMaps)))
+
+
 def test_contract_asks_whether_float64_is_narrowed_where_that_is_the_cause():
     clauses = [name for name, said in broken(Own(module=Narrows)).items() if "is float64 narrowed inside" in said]
     assert clauses == [WRONG[Detached], WRONG[NoSecondDerivative]]

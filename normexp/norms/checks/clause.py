@@ -55,15 +55,29 @@ class Case:
     @cached_property
     def takes_vectors(self) -> bool:
         """True unless the scheme refuses (N, C) with a ValueError, as statistics over positions must."""
+        return self._takes(VECTORS)
+
+    @cached_property
+    def takes_sequences(self) -> bool:
+        """True unless the scheme refuses (N, C, L) with a ValueError, as torch's nn.BatchNorm2d does."""
+        return self._takes(SEQUENCES)
+
+    @cached_property
+    def takes_maps(self) -> bool:
+        """True unless the scheme refuses (N, C, H, W) with a ValueError, as torch's nn.BatchNorm1d does."""
+        return self._takes(MAPS)
+
+    def _takes(self, shape: tuple[int, ...]) -> bool:
         try:
-            self.norm.normalization(UNITS)(torch.randn(VECTORS))
+            self.norm.normalization(UNITS)(torch.randn(shape))
         except ValueError:
             return False
         return True
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Return the shapes that the scheme takes: sequences, maps, and vectors."""
-        return [*([VECTORS] if self.takes_vectors else []), SEQUENCES, MAPS]
+        """Return the shapes that the scheme takes; one clause says which others it refuses."""
+        taken = {VECTORS: self.takes_vectors, SEQUENCES: self.takes_sequences, MAPS: self.takes_maps}
+        return [shape for shape, takes in taken.items() if takes]
 
     def variants(self) -> Iterator[Norm]:
         """Yield the scheme, and with `affine=False` where it has that option and learns something."""
@@ -100,8 +114,13 @@ def normalizes(case: Case) -> bool:
     return case.normalizes
 
 
+def on_maps(case: Case) -> bool:
+    return case.normalizes and case.takes_maps
+
+
 def on_blocks(case: Case) -> bool:
-    return case.acts_on_blocks
+    """Tell whether a block of a convolution can be asked."""
+    return case.acts_on_blocks and case.takes_maps
 
 
 def make(norm: Norm, dtype: torch.dtype = torch.float32) -> nn.Module:

@@ -18,6 +18,7 @@ from normexp.norms.checks.clause import (
     make,
     normalizes,
     on_activations,
+    on_maps,
     outcome,
     randomized,
 )  # fmt: skip
@@ -120,14 +121,18 @@ def name_of(memory_format: torch.memory_format) -> str:
 
 
 def normalizes_or_claims(case: Case) -> bool:
-    return case.normalizes or case.norm.cancels_bias
+    return (case.normalizes or case.norm.cancels_bias) and case.takes_maps
+
+
+def on_activations_of_maps(case: Case) -> bool:
+    return case.acts_on_activations and case.takes_maps
 
 
 OF_NUMBERS = (
     Clause("finite output and gradient on constant input", finite_on_constant_input, on_activations),
-    Clause("accurate in float32 at an offset of 1e6", accurate_at_an_offset, normalizes),
-    Clause("half precision keeps statistics in float32", half_precision_keeps_statistics_in_float32, normalizes),
+    Clause("accurate in float32 at an offset of 1e6", accurate_at_an_offset, on_maps),
+    Clause("half precision keeps statistics in float32", half_precision_keeps_statistics_in_float32, on_maps),
     Clause("gradients in half precision", half_precision_gradient, normalizes),
-    Clause("memory layout changes nothing", layout_changes_nothing, on_activations),
+    Clause("memory layout changes nothing", layout_changes_nothing, on_activations_of_maps),
     Clause("a bias that is said to be cancelled is cancelled", cancelled_bias_is_cancelled, normalizes_or_claims),
 )

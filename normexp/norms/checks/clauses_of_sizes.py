@@ -7,12 +7,24 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.checks.clause import MAPS, Broken, Case, Clause, compare, make, normalizes, on_activations
+from normexp.norms.checks.clause import (
+    MAPS,
+    SEQUENCES,
+    Broken,
+    Case,
+    Clause,
+    compare,
+    make,
+    normalizes,
+    on_activations,
+    on_maps,
+)  # fmt: skip
 from normexp.norms.checks.subject import UNITS
 
 
 def keeps_shape_and_type(case: Case) -> None:
-    for shape in case.shapes():
+    """The other clauses are about the shapes that the scheme takes; it owes an answer to sequences and maps."""
+    for shape in dict.fromkeys((*case.shapes(), SEQUENCES, MAPS)):
         for dtype in (torch.float32, torch.float64):
             y = make(case.norm, dtype)(torch.randn(shape, dtype=dtype))
             if (y.shape, y.dtype) != (shape, dtype):
@@ -41,11 +53,11 @@ def channels_last_stays(case: Case) -> None:
 
 
 def one_pixel_is_a_vector(case: Case) -> None:
-    """Where vectors are refused, maps of one pixel must be refused as well."""
+    """Where vectors are refused, and not all that are no maps, maps of one pixel must be refused as well."""
     x = torch.randn(4, UNITS, 1, 1)
     if case.takes_vectors:
         compare(make(case.norm)(x), make(case.norm)(x.flatten(1)).view_as(x), 1e-5, "maps of one pixel, unlike vectors")
-    elif answered(case.norm.normalization(UNITS), x):
+    elif case.takes_sequences and answered(case.norm.normalization(UNITS), x) is not None:
         raise Broken("takes maps of one pixel, but no vectors")
 
 
@@ -98,15 +110,15 @@ def mixes_examples_as_said(case: Case) -> None:
 
 
 def says_whether_it_mixes(case: Case) -> bool:
-    return case.acts_on_activations and case.mixes_examples is not None
+    return case.acts_on_activations and case.takes_maps and case.mixes_examples is not None
 
 
 OF_SIZES = (
     Clause("output has the input's shape and type", keeps_shape_and_type, on_activations),
     Clause("the input stays as it is", leaves_its_input, on_activations),
-    Clause("channels last stays channels last", channels_last_stays, normalizes),
-    Clause("a map of one pixel is a vector", one_pixel_is_a_vector, normalizes),
-    Clause("one example", one_example, normalizes),
+    Clause("channels last stays channels last", channels_last_stays, on_maps),
+    Clause("a map of one pixel is a vector", one_pixel_is_a_vector, on_maps),
+    Clause("one example", one_example, on_maps),
     Clause("no example", no_example, normalizes),
     Clause("examples are mixed as said", mixes_examples_as_said, says_whether_it_mixes),
 )

@@ -7,10 +7,25 @@ from collections.abc import Mapping
 from normexp.errors import kind_and_line
 from normexp.norms.base import Norm
 from normexp.norms.checks.card import measure
+from normexp.norms.checks.clause import Case
+from normexp.norms.checks.clauses_of_hooks import has
 from normexp.norms.checks.contract import contract
 from normexp.norms.checks.cost import FULL, SMALL, cost
 from normexp.norms.checks.matrix import matrix
 from normexp.norms.checks.text import card_text, clauses_text
+
+OF_SEQUENCES_ALONE = (
+    "no card: it measures layers, where this scheme does nothing; it acts on tokens or time steps alone"
+)
+
+
+def of_sequences_alone(norm: Norm) -> bool:
+    """Tell whether a scheme acts on tokens or time steps and on no layer; False where asking it fails."""
+    case = Case(norm)
+    try:
+        return has("sequence", "recurrent", "parametrize_recurrent")(case) and not case.acts_on_blocks
+    except Exception:  # a scheme may raise anything
+        return False
 
 
 def check_command(
@@ -34,6 +49,8 @@ def check_command(
     holds = not any(finding.broken for finding in findings)
     verdict = "holds" if holds else "is broken"
     head = f"{title}\n\ncontract: {verdict}\n{clauses_text(findings)}"
+    if of_sequences_alone(norm):
+        return f"{head}\n\n{OF_SEQUENCES_ALONE}", holds
     try:
         card = measure(norm, backend="inductor" if inductor else "aot_eager")
         text = card_text(card, cost(norm, FULL if full else SMALL))

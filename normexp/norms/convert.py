@@ -12,6 +12,7 @@ from normexp.norms.networks.effect import Effect
 from normexp.norms.networks.whole import check_network
 from normexp.torch_modes import made_on_cpu
 
+NOT_OWN = ("normexp", "norms", "torch", "nn")  # begin the names of ours and of torch's
 OF_SEQUENCES = ("sequence", "recurrent", "parametrize_recurrent")  # hooks for decoders and recurrent networks
 WAY_OUT = "strict=False leaves what cannot be converted"
 
@@ -119,13 +120,19 @@ def _no_scheme(given: object) -> ValueError:
     if isinstance(given, type) and issubclass(given, Norm) and is_own(given):
         meant: str | None = shown
     elif isinstance(given, str):
-        shown, meant = repr(given), _nearest_of_ours(given)
+        shown, meant = repr(given), _named(given)
     elif kind.__module__ == "builtins":
         shown, meant = kind.__name__, None
     else:
         meant = _nearest_of_ours(kind.__name__)
     hint = did_you_mean(meant and f"{meant}()")
     return ValueError(f"norm={shown}: must be a scheme, for example normexp.norms.GroupNorm(num_groups=4){hint}")
+
+
+def _named(text: str) -> str | None:
+    """Return which scheme a text names: one of a module of the user's own itself, else the nearest of ours."""
+    module, _, name = text.rpartition(".")
+    return text if module and module.split(".")[0] not in NOT_OWN else _nearest_of_ours(name)
 
 
 def _nearest_of_ours(name: str) -> str | None:

@@ -482,6 +482,8 @@ def test_what_holds_nothing_to_change_is_refused(make, why, norm):
         ("layer", "'layer'", "normexp.norms.LayerNorm"),
         ("none", "'none'", "normexp.norms.Norm"),
         ("evonorm_s0", "'evonorm_s0'", "normexp.norms.EvoNormS0"),
+        ("nn.GroupNorm", "'nn.GroupNorm'", "normexp.norms.GroupNorm"),
+        ("my_norms.PowerNorm", "'my_norms.PowerNorm'", "my_norms.PowerNorm"),
         (RMSNorm, "normexp.norms.rms.RMSNorm", "normexp.norms.RMSNorm"),
         (OwnStart, f"{__name__}.OwnStart", f"{__name__}.OwnStart"),
         (nn.GroupNorm(4, 16), "torch.nn.modules.normalization.GroupNorm", "normexp.norms.GroupNorm"),

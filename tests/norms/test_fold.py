@@ -193,7 +193,7 @@ def test_fold_keeps_a_subclass_with_a_hook_on_a_part():
     ("make", "why"),
     [
         (lambda: "resnet18", "str is no network; give a torch.nn.Module"),
-        (lambda: nn.Linear, "type is no network"),
+        (lambda: nn.Linear, r"the class Linear is no network; give one that it makes, Linear\(...\)"),
         (lambda: torch.jit.script(nn.Conv2d(3, 4, 3)), r"compiled by torch\.jit"),
         (lambda: nn.Sequential(torch.ao.nn.quantized.ReLU6()), r"quantized or prepared for it \(0 is a torch\.ao"),
         (lambda: nn.Sequential(torch.ao.quantization.FakeQuantize()), "quantized or prepared for it .*give the float"),

@@ -13,6 +13,9 @@ LAZY = "has lazy layers, which have no weights yet; pass a batch through it firs
 
 def check_network(model: object, valued: bool = True) -> None:
     """Raise ValueError for what is no network, compiled or changed as a whole; where values are needed, without any."""
+    if isinstance(model, type) and issubclass(model, nn.Module):
+        name = model.__name__
+        raise ValueError(f"model: the class {name} is no network; give one that it makes, {name}(...)")
     if not isinstance(model, nn.Module):
         raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):

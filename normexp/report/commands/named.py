@@ -41,7 +41,7 @@ def split(
         if is_file(name):
             check_file(name)
         elif name not in names() and name not in there:
-            raise unknown_experiment(name, meant(name), among)
+            raise unknown_experiment(name, meant(name), among=among)
     for key in given:
         if key not in keys:
             raise unknown("key", key, keys)

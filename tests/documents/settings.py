@@ -177,6 +177,7 @@ BY_HAND: Mapping[str, str] = {
     "vit_norms/deviations": "1,257 5 9 14 51 51",
     "which_norm": "704 0.2 0.05 0.05 0.0125 176 704",
     "which_norm_better_rates": "0.05 0.2",
+    "which_norm_long/deviations": "85",
     "which_norm_one_rate": "0.05 0.2 0.2 0.05",
     "which_norm_rates": "176 704 0.8",
     "which_norm_third_rates": "0.2 0.05 0.05 0.05 0.2 0.05",

@@ -208,7 +208,7 @@ def test_a_skeleton_like_nothing_is_not_written(cli, tmp_path):
 
 def test_ours_that_are_like_another_say_less_than_that():
     files = [path.read_text() for path in (config_dir() / "experiment").glob("which_norm_*.yaml")]
-    assert sum(text.startswith("like: which_norm\n") for text in files) == 5
+    assert sum(text.startswith("like: which_norm\n") for text in files) >= 5
 
 
 @pytest.mark.slow

@@ -20,10 +20,8 @@ from normexp.records import METRICS, RunDirectory, final_score, mean_score
 
 HALVED, SHORT, THIRD, WHOLE = "which_norm", "which_norm_rates", "which_norm_third_rates", "which_norm_whole_rates"
 WARM = "which_norm_third_warmup"  # for a third of the steps, warmed up for as many as whole runs
-FURTHER, RATE = (
-    "which_norm_one_rate",
-    "optim.lr",
-)  # whole runs with seeds that chose nothing, of some schemes at two rates
+FURTHER = "which_norm_one_rate"  # whole runs with seeds that chose nothing, of some schemes at two rates
+RATE = "optim.lr"
 SCALE = "desk"
 KEPT: tuple[int, ...] = (1, 2, 3)  # of the trials of the first rung
 
@@ -47,20 +45,24 @@ class Rungs:
     kept: Sequence[int]
 
 
-def rows(results: Path) -> Iterator[list[str]]:
-    """Yield what two rungs choose, beside the full grids; a row per number of trials that go on from the first."""
+def rows(results: Path, known: Grid) -> Iterator[list[str]]:
+    """Yield what two rungs choose, beside the full grids; a row per number of trials that go on from the first.
+
+    Args:
+        known: whole runs with further seeds, which tell what noise is beside a grid of whole runs.
+    """
     halved, whole = load(HALVED, SCALE), load(WHOLE, SCALE)
     select = halved.select
     assert select is not None
-    every, further = len(combinations(select)), _further(halved.arms, results, select.metric)
+    every = len(combinations(select))
     for name, rungs, grid, length in _beside(halved, whole, select, results):
         for keep in rungs.kept:
             chosen = {arm: _chosen(rungs, arm, keep, select) for arm in halved.arms}
             budgets, going = _design(rungs.steps, keep, every)
             spent = sum(trials * budget for trials, budget in zip([every, *going], budgets, strict=True))
             share = f"{spent / (every * length):.2f}"
-            known = {} if name == HALVED else further
-            yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, known, whole, select)]
+            beside = {} if name == HALVED else known
+            yield [name, design_in_words(budgets, going), share, *_counts(chosen, grid, beside, whole, select)]
 
 
 def _beside(
@@ -133,39 +135,36 @@ def _best(trials: Iterable[Trial], select: Selection) -> Trial:
     return max(trials, key=lambda trial: goodness(trial, select))
 
 
-def _further(arms: Iterable[str], results: Path, metric: str) -> Grid:
+def further(results: Path) -> Grid:
     """Return whole runs with further seeds, of every arm at the rates that have some."""
-    experiment, found = load(FURTHER, SCALE), {arm: list[Trial]() for arm in arms}
+    experiment, halved = load(FURTHER, SCALE), load(HALVED, SCALE)
+    assert halved.select is not None
+    found = {arm: list[Trial]() for arm in halved.arms}
     for name, own in experiment.arms.items():
         places = (run_place(results, experiment, name, point) for point in experiment.points())
-        scores = [final_score(recorded(place), metric) for place in places]
+        scores = [final_score(recorded(place), halved.select.metric) for place in places]
         values = {RATE: {**experiment.common, **own}[RATE]}
         found[name.split(" at ")[0]].append({"values": values, "scores": scores, "mean": mean_score(scores)})
     return found
 
 
-def differences(results: Path) -> str:
+def differences(known: Grid) -> str:
     """Return by how many points held-out accuracy of whole runs is apart at two rates: `layer 3.3 [-0.2, 6.7], ...`.
 
     With 95 % intervals over the further seeds, of every arm that has them; at the higher rate minus at the lower.
     """
-    select = load(HALVED, SCALE).select
-    assert select is not None
+    by_rate = {arm: sorted(trials, key=lambda trial: trial["values"][RATE]) for arm, trials in known.items()}
     apart = []
-    for arm, trials in _further(load(HALVED, SCALE).arms, results, select.metric).items():
-        if len(trials) == 2:
-            low, high = (
-                dict(enumerate(each["scores"])) for each in sorted(trials, key=lambda each: each["values"][RATE])
-            )
-            points = {seed: 100 * (high[seed] - low[seed]) for seed in high}
-            test = TTest(tuple(points.values()))
-            interval = test.confidence_interval()
-            apart.append(f"{arm} {with_interval(test.value, interval.low, interval.high, sign=False)}")
+    for arm, (low, high) in ((arm, trials) for arm, trials in by_rate.items() if len(trials) == 2):
+        scores = zip(low["scores"], high["scores"], strict=True)
+        test = TTest(tuple(100 * (at_high - at_low) for at_low, at_high in scores))
+        interval = test.confidence_interval()
+        apart.append(f"{arm} {with_interval(test.value, interval.low, interval.high, sign=False)}")
     return ", ".join(apart)
 
 
 def _counts(
-    chosen: Mapping[str, dict[str, Any]], grid: Grid, further: Grid, experiment: Experiment, select: Selection
+    chosen: Mapping[str, dict[str, Any]], grid: Grid, known: Grid, experiment: Experiment, select: Selection
 ) -> list[str]:
     """Return of how many choices how many are the grid's, and how many of the others are within noise of them.
 
@@ -176,7 +175,7 @@ def _counts(
     near = 0
     for arm in others:
         two = (best[arm], chosen[arm])
-        first, second = _of(further.get(arm, ()), two) or _of(grid[arm], two)
+        first, second = _of(known.get(arm, ()), two) or _of(grid[arm], two)
         near += within_noise(first, second, experiment, select)
     return [str(len(chosen)), str(len(chosen) - len(others)), f"{near} of {len(others)}"]
 

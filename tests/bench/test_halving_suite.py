@@ -28,7 +28,8 @@ def test_one_rung_of_everything_is_the_full_grid(monkeypatch):
 def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monkeypatch):
     """Fewer that go on find fewer: with one, what the short trials prefer."""
     monkeypatch.setattr(trained_halving, "WHOLE", trained_halving.SHORT)
-    found = [row[1:] for row in trained_halving.rows(TOP / "results") if row[0].endswith("whole runs")]
+    rows = trained_halving.rows(TOP / "results", trained_halving.further(TOP / "results"))
+    found = [row[1:] for row in rows if row[0].endswith("whole runs")]
     assert found == [
         ["all for 176 steps", "0.25", "10", "2", "2 of 8"],
         ["all for 176 steps, 2 for 704", "0.65", "10", "5", "1 of 5"],
@@ -42,14 +43,12 @@ def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monk
     ]
 
 
-def test_what_is_within_noise_further_seeds_tell_and_without_them_that_of_the_choice(monkeypatch):
+def test_what_is_within_noise_further_seeds_tell_and_without_them_that_of_the_choice():
     """A third of the steps chooses another rate for weight normalization alone."""
 
-    def thirds() -> list[str]:
-        return next(
-            row[3:] for row in trained_halving.rows(TOP / "results") if row[1:3] == ["all for 1170 steps", "0.33"]
-        )
+    def thirds(known: trained_halving.Grid) -> list[str]:
+        rows = trained_halving.rows(TOP / "results", known)
+        return next(row[3:] for row in rows if row[1:3] == ["all for 1170 steps", "0.33"])
 
-    assert thirds() == ["10", "9", "1 of 1"]
-    monkeypatch.setattr(trained_halving, "_further", lambda *_: {})
-    assert thirds() == ["10", "9", "0 of 1"]
+    assert thirds(trained_halving.further(TOP / "results")) == ["10", "9", "1 of 1"]
+    assert thirds({}) == ["10", "9", "0 of 1"]

@@ -55,6 +55,12 @@ def nearest(name: str, allowed: Iterable[str], cutoff: float = 0.5) -> str | Non
     return by_case[close[0]] if close else None
 
 
+def alternatives(words: Sequence[str]) -> str:
+    """Return at least one word as `A, B or C`."""
+    *others, last = words
+    return f"{', '.join(others)} or {last}" if others else last
+
+
 def did_you_mean(name: str | None) -> str:
     """Return the end of an error that proposes a name: `; did you mean X?`, or nothing."""
     return f"; did you mean {name}?" if name else ""

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 
 from normexp.config import config_dir
+from normexp.errors import alternatives
 
 FEW = 4  # experiments that an error proposes
 HEAD = re.compile(r"^(?:paper|item|title): (.*)$", re.MULTILINE)
@@ -38,5 +39,4 @@ def proposed(words: str, among: Iterable[str]) -> str | None:
     """Return what an error proposes for such words, `A, B or C`, those first whose names are most like them."""
     found = by_paper(words, among)
     few = difflib.get_close_matches(words.casefold(), found, n=FEW, cutoff=0.0)
-    *others, last = few or [""]
-    return f"{', '.join(others)} or {last}" if others else last or None
+    return alternatives(few) if few else None

@@ -110,8 +110,12 @@ def unknown_experiment(
     return unknown("experiment", name, allowed, meant or proposed(name, allowed))
 
 
-def document_of(name: str) -> Document:
-    """Return the file of an experiment of ours, or of somebody's own. Raises UserError where there is none."""
+def document_of(name: str, folder: Path = Path()) -> Document:
+    """Return the file of an experiment of ours, or of somebody's own. Raises UserError where there is none.
+
+    Args:
+        folder: whose files an error proposes for the name of an experiment that is none of ours.
+    """
     if is_file(name):
         path = Path(name)
         if not path.is_file():
@@ -123,7 +127,7 @@ def document_of(name: str) -> Document:
             raise UserError(f"{name}: results lie in a folder named after the file: {problem}; rename it")
         return read_document(path.stem, path)
     if name not in names():
-        raise unknown_experiment(name)
+        raise unknown_experiment(name, folder=folder)
     return read_document(name, config_dir() / "experiment" / f"{name}.yaml")
 
 
@@ -172,9 +176,7 @@ def _like_another(document: Document, data: Mapping[str, Any], over: tuple[Docum
     if not isinstance(name, str):
         raise document.error(f"{short_repr(name)} is no name of an experiment, and no file of one", LIKE)
     try:
-        if not is_file(name) and name not in names():
-            raise unknown_experiment(name, folder=folder)
-        base = document_of(str(folder / name) if is_file(name) else name)
+        base = document_of(str(folder / name) if is_file(name) else name, folder)
     except UserError as error:
         raise document.error(str(error), LIKE) from None
     files = (*over, document)

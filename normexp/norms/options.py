@@ -8,6 +8,8 @@ from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
+from normexp.errors import alternatives
+
 Value = TypeVar("Value")
 
 
@@ -32,9 +34,8 @@ def one_of(default: str, *others: str, why: str = "") -> str:
     Args:
         why: there are no others, for the error.
     """
-    words = [repr(word) for word in (default, *others)]
-    allowed = f"{', '.join(words[:-1])} or {words[-1]}" if others else words[0]
-    return option(default, lambda value: value in (default, *others), allowed, why)
+    words = (default, *others)
+    return option(default, lambda value: value in words, alternatives([*map(repr, words)]), why)
 
 
 def option(default: Value, holds: Callable[[Any], bool], allowed: str, why: str = "") -> Value:

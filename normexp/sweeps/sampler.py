@@ -21,7 +21,7 @@ from normexp.config.of_grids import SAMPLERS
 from normexp.config.overrides import parse_overrides, take_out, whole_number
 from normexp.config.recipe import with_recipe
 from normexp.config.text import amount
-from normexp.errors import UserError, did_you_mean, unknown
+from normexp.errors import UserError, alternatives, did_you_mean, unknown
 from normexp.evidence.metrics import MEASURES
 from normexp.records import FINISHED, METRICS, RunDirectory, final_score, mean_score
 from normexp.sweeps.history import History, Search
@@ -226,5 +226,5 @@ def _score(plan: Plan) -> tuple[str, float | None]:
     measured = runs[0].rows(METRICS)[-1]
     metric = next((name for name in MEASURES if name in measured), None)
     if metric is None:
-        raise UserError(f"{runs[0].path}: has no {', '.join(MEASURES[:-1])} or {MEASURES[-1]}")
+        raise UserError(f"{runs[0].path}: has no {alternatives(MEASURES)}")
     return metric, mean_score([final_score(run, metric) for run in runs])

@@ -7,27 +7,26 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
-from shlex import quote
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from normexp.config.own import PLUGINS
-from normexp.config.text import amount, as_argument
+from normexp.config.text import amount
 from normexp.errors import UserError
 from normexp.experiments.checks.names import check_arms
 from normexp.experiments.checks.probed import asks_probe, check_probed
-from normexp.experiments.experiment import Experiment, Point, folder_name, run_place
+from normexp.experiments.experiment import Experiment, folder_name
 from normexp.experiments.freeze import freeze, frozen_path, unfreeze
-from normexp.experiments.halving import budget, rung_points, rungs
+from normexp.experiments.halving import rungs
 from normexp.experiments.load import document_of
+from normexp.experiments.plans import Plans
 from normexp.experiments.rung_words import rung_in_words
 from normexp.experiments.sampling import is_scored, score
-from normexp.experiments.selection import choice_path, read_choice, recorded_selection, undecided_choices, write_choice
+from normexp.experiments.selection import recorded_selection, undecided_choices, write_choice
 from normexp.experiments.taken import forget, take
-from normexp.experiments.trials import Choosing, choosings, combinations, points
+from normexp.experiments.trials import choosings
 from normexp.records import FINISHED
 from normexp.records.files import MOST_TEXT, read_regular
 from normexp.sweeps.beforehand import check_parts
-from normexp.sweeps.plan import Cell, Plan, check_cells
+from normexp.sweeps.plan import Cell, Plan
 from normexp.sweeps.stacks import check_stacks
 from normexp.sweeps.submit import Sharing
 from normexp.sweeps.sweep import provide_data
@@ -60,6 +59,10 @@ class Reproduction:
     sharing: Sharing = field(default_factory=Sharing)
     elsewhere: Elsewhere = NOWHERE
 
+    @property
+    def plans(self) -> Plans:
+        return Plans(self.experiment, self.results, self.arms, self.force)
+
     def run(self) -> int:
         """Train what is missing; return the exit status, 0 or 1 where a run failed.
 
@@ -77,33 +80,41 @@ class Reproduction:
         Raises: UserError for a run that would be refused, or a name that no probe measures.
         """
         probed = asks_probe(self.experiment)
-        planned = (self._first_trials(), self._expected()[0].cells)
+        planned = (self.plans.first_trials(), self._expected()[0].cells)
         first, expected = (self.elsewhere.split(each)[1] for each in planned)
         measured = self._prepare(Plan([*first, *expected]), probed)
-        for cells in filter(None, planned):  # no run of the choice is stacked with one of the experiment
-            self._check_stacks(cells)
+        for cells, rest in zip(planned, (first, expected), strict=True):  # no run of the choice is stacked with another
+            self._check_stacks(cells, rest)
         if probed:
-            by_arm: dict[str, list[Cell]] = {arm: [] for arm in self.arms}
-            for cell in expected:
-                by_arm[self._arm(cell)].append(cell)
-            known = {
-                arm: list(dict.fromkeys(name for cell in cells for name in measured[cell.path]))
-                for arm, cells in by_arm.items()
-                if all(cell.path in measured for cell in cells)
-            }
-            check_probed(self.experiment, document_of(self.experiment.file or self.experiment.name), known)
+            self._check_probed(expected, measured)
+
+    def _check_probed(self, cells: Sequence[Cell], measured: Mapping[Path, Sequence[str]]) -> None:
+        """Raise UserError for a name that no probe measures in an arm of which all runs were tried."""
+        by_arm: dict[str, list[Cell]] = {arm: [] for arm in self.arms}
+        for cell in cells:
+            by_arm[self._arm(cell)].append(cell)
+        known = {
+            arm: list(dict.fromkeys(name for cell in cells for name in measured[cell.path]))
+            for arm, cells in by_arm.items()
+            if all(cell.path in measured for cell in cells)
+        }
+        check_probed(self.experiment, document_of(self.experiment.file or self.experiment.name), known)
 
     def _prepare(self, plan: Plan, probed: bool = False) -> dict[Path, list[str]]:
         """Have the data at hand and what is to be trained built once; return what the probes of the runs measure."""
         provide_data(plan, self.dry_run, self.force)
         return check_parts(plan.to_train(self.force), self.sharing, self._said, probed)
 
-    def _check_stacks(self, cells: Sequence[Cell]) -> None:
-        """Raise UserError for runs of a plan that `stack=true` cannot train together, or that workers share."""
-        if not self.force:  # with those that are taken: workers share a plan as a whole
+    def _check_stacks(self, cells: Sequence[Cell], rest: Sequence[Cell]) -> None:
+        """Raise UserError for runs that `stack=true` cannot train together, or that workers share.
+
+        Args:
+            cells: of a plan, which workers share as a whole.
+            rest: those of them that are not taken.
+        """
+        if cells and not self.force:
             self.sharing.check_stack(cells, self.results)
-        rest = Plan(self.elsewhere.split(cells)[1])
-        check_stacks(rest.to_train(self.force), self.sharing, self.force)
+        check_stacks(Plan([*rest]).to_train(self.force), self.sharing, self.force)
 
     def _arm(self, cell: Cell) -> str:
         return next(arm for arm in self.experiment.arms if folder_name(arm) == cell.path.parent.name)
@@ -111,26 +122,11 @@ class Reproduction:
     def _said(self, cell: Cell, cause: str) -> str:
         return f"experiment {self.experiment.name}, arm {self._arm(cell)!r}: {cause}"
 
-    def _first_trials(self) -> list[Cell]:
-        """Return the first runs that the choice of hyperparameters needs, of a sampler at the ends of its intervals."""
-        select = self.experiment.select
-        if select is None or (choice_path(self.experiment, self.results).exists() and not self.force):
-            return []
-        return [
-            self._trial(choosing, choosing.at + point)
-            for choosing in choosings(self.experiment, self.results, self.arms).values()
-            for values in combinations(select)
-            for point in points(select, values, budget(select, 0))
-        ]
-
-    def _trial(self, choosing: Choosing, point: Point) -> Cell:
-        return Cell(self.experiment.config(choosing.arm, point, choosing.select.common), choosing.place(point))
-
     def _train(self, plan: Plan, heading: str) -> int:
         taken, others = self.elsewhere.split(plan.cells)
         rest = replace(plan, cells=others)
         self._prepare(rest)
-        self._check_stacks(plan.cells)
+        self._check_stacks(plan.cells, others)
         path = frozen_path(self.experiment, self.results)
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
@@ -155,14 +151,14 @@ class Reproduction:
         taken = self._looks_taken()
         if taken.cells and not self.force and not self.still_open():
             return taken, f"{self.experiment.title}: no claim is open"
-        return self.expected_plan(), self.experiment.title + (", at most" if self.experiment.design else "")
+        return self.plans.expected_plan(), self.experiment.title + (", at most" if self.experiment.design else "")
 
     def _choose(self) -> int:
         """Train what the hyperparameters are chosen from, rung by rung or trial by trial; return the exit status."""
         select, counted = self.experiment.select, False
         assert select is not None  # there is something to choose
         for rung in range(rungs(select)):
-            plan = self.selection_plan(rung)
+            plan = self.plans.selection_plan(rung)
             if not plan.cells:
                 continue  # no best two lie within noise
             if select.sampler:
@@ -191,7 +187,7 @@ class Reproduction:
         """Train what the first look needs, and of the next ones as long as a claim is open; return the exit status."""
         stages = self._stages()
         for taken, stage in enumerate(stages, start=1):
-            if (status := self._train(stage.run_plan(), self.experiment.title)) or taken == len(stages):
+            if (status := self._train(stage.plans.run_plan(), self.experiment.title)) or taken == len(stages):
                 return status
             if stages[taken].is_trained():
                 continue  # the records are judged with all the looks that they hold
@@ -217,7 +213,7 @@ class Reproduction:
         return _are_finished(self._there())
 
     def _there(self) -> Sequence[Cell]:
-        return replace(self, force=False).expected_plan().cells
+        return replace(self.plans, force=False).expected_plan().cells
 
     def _is_over(self, rung: int, plan: Plan) -> bool:
         """Tell whether the records say what the next rung trains."""
@@ -225,55 +221,6 @@ class Reproduction:
         return _are_finished(plan.cells) and (
             self.experiment.select.sampler is None or is_scored(self.experiment, self.results, self.arms, rung)
         )
-
-    def selection_plan(self, rung: int) -> Plan:
-        """Return the runs that the choice of hyperparameters for these arms needs.
-
-        Args:
-            rung: of a successive halving; from the second on the runs of the one before decide which.
-        """
-        cells = [
-            self._trial(choosing, point)
-            for choosing in choosings(self.experiment, self.results, self.arms).values()
-            for point in rung_points(choosing, rung)
-        ]
-        check_cells(cells, self.force)
-        return Plan(cells)
-
-    def run_plan(self) -> Plan:
-        """Return the runs of the experiment proper, with the chosen hyperparameters. Raises UserError without them."""
-        experiment, chosen = self.experiment, read_choice(self.experiment, self.results)
-        for name in experiment.choices(self.arms) if experiment.select and not experiment.select.arm else ():
-            if name not in chosen:
-                raise UserError(f"{choice_path(experiment, self.results)}: nothing is chosen for {name}; delete it")
-        by_arm = [self._cells(arm, chosen, {}) for arm in self.arms]
-        # Point by point: what is compared is trained on one machine, and a part of a sweep compares every arm.
-        cells = [cell for at_point in zip(*by_arm, strict=True) for cell in at_point]
-        check_cells(cells, self.force)
-        return Plan(cells)
-
-    def expected_plan(self) -> Plan:
-        """Return the same before the choice: a run without one counts with the first combination, as long as any."""
-        experiment = self.experiment
-        if experiment.select is None:
-            return self.run_plan()
-        chosen = read_choice(experiment, self.results) if choice_path(experiment, self.results).exists() else {}
-        decided = [arm for arm in self.arms if all(name in chosen for name in experiment.choices([arm]))]
-        plan = replace(self, arms=decided).run_plan() if decided else Plan([])
-        first = combinations(experiment.select)[0]
-        rest = [cell for arm in self.arms if arm not in decided for cell in self._cells(arm, chosen, first)]
-        return Plan(plan.cells + rest)
-
-    def _cells(self, arm: str, chosen: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> list[Cell]:
-        """Return one arm's runs with the chosen hyperparameters, the usual ones where there is no choice."""
-        experiment = self.experiment
-        return [
-            Cell(
-                experiment.config(arm, point, chosen.get(experiment.choice_of(arm, point), usual)),
-                run_place(self.results, experiment, arm, point),
-            )
-            for point in experiment.points()
-        ]
 
 
 def chosen_arms(experiment: Experiment, arm: str | None) -> list[str]:
@@ -287,14 +234,6 @@ def chosen_arms(experiment: Experiment, arm: str | None) -> list[str]:
     if experiment.design is not None:
         raise UserError(f"--cell {arm!r}: {experiment.name} adds seeds until its claims are decided, to all arms")
     return [arm]
-
-
-def command(experiment: Experiment) -> str:
-    """Return the command that makes an experiment again."""
-    plugins = experiment.common.get(PLUGINS, [])
-    typed = f" '{PLUGINS}=[{','.join(plugins)}]'" if plugins else ""
-    named = quote(as_argument(experiment.file or experiment.name))
-    return f"normexp reproduce {named} scale={experiment.scale}{typed}"
 
 
 def _are_finished(cells: Iterable[Cell]) -> bool:

@@ -10,7 +10,7 @@ from sound_experiment import HEAD
 
 from normexp.experiments.experiment import Experiment, Point
 from normexp.experiments.grids import Selection
-from normexp.experiments.reproduce import Reproduction
+from normexp.experiments.plans import Plans
 from normexp.experiments.trials import combinations, points
 
 MADE_UP: dict[str, Any] = {
@@ -29,7 +29,7 @@ def every_point(select: Selection) -> list[Point]:
 
 def planned(experiment: Experiment, results: Path, rung: int, *arms: str) -> list[Any]:
     """Return the cells of the selection of some arms, by default of none, that a rung plans."""
-    return Reproduction(experiment, results, arms or ["none"], list).selection_plan(rung).cells
+    return Plans(experiment, results, arms or ["none"]).selection_plan(rung).cells
 
 
 def finish(experiment: Experiment, results: Path, rung: int, scores: dict[Any, str], arm: str = "none") -> None:

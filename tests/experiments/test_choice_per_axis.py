@@ -11,7 +11,7 @@ from parsed import parse
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.reproduce import Reproduction
+from normexp.experiments.plans import Plans
 from normexp.experiments.selection import choice_path, read_choice, write_choice
 
 DATA: dict[str, Any] = {
@@ -44,7 +44,7 @@ def rates(plan: Any) -> dict[tuple[str, int, int], float]:
 
 
 def test_selection_runs_every_value_of_the_axis(experiment, results):
-    plan = Reproduction(experiment, results, ["batch"], list).selection_plan(0)
+    plan = Plans(experiment, results, ["batch"]).selection_plan(0)
     assert {(cell.config["batch_size"], cell.config["optim"]["lr"]) for cell in plan.cells} == {
         (size, rate) for size in (128, 8) for rate in (0.1, 0.5)
     }
@@ -57,13 +57,13 @@ def test_runs_use_what_was_chosen_at_their_own_value(experiment, results):
     write_choice(experiment, results, ["none", "batch"])
     chosen = {f"{arm} batch_size={size}": {"optim.lr": rate} for (arm, size), rate in BEST.items()}
     assert read_choice(experiment, results) == chosen
-    planned = rates(Reproduction(experiment, results, ["none", "batch"], list).run_plan())
+    planned = rates(Plans(experiment, results, ["none", "batch"]).run_plan())
     assert planned == {(arm, size, seed): rate for (arm, size), rate in BEST.items() for seed in (0, 1)}
 
 
 def test_runs_that_are_compared_with_one_another_are_trained_one_after_the_other(results):
     experiment = parse("x", "cpu", {key: value for key, value in DATA.items() if key != "select"})
-    plan = Reproduction(experiment, results, ["none", "batch"], list).run_plan()
+    plan = Plans(experiment, results, ["none", "batch"]).run_plan()
     order = [(cell.config["batch_size"], cell.config["seed"], cell.config.choices["norm"]) for cell in plan.cells]
     assert order == [(size, seed, norm) for size in (128, 8) for seed in (0, 1) for norm in ("none", "batch")]
 
@@ -73,7 +73,7 @@ def test_dry_run_counts_what_is_not_chosen_yet(experiment, results):
         fabricate(experiment, results, "none", size)
     write_choice(experiment, results, ["none"])
     assert choice_path(experiment, results).exists()
-    planned = rates(Reproduction(experiment, results, ["none", "batch"], list).expected_plan())
+    planned = rates(Plans(experiment, results, ["none", "batch"]).expected_plan())
     assert len(planned) == 8
     assert (planned["none", 128, 0], planned["none", 8, 0]) == (0.5, 0.1)
     assert {rate for (arm, *_), rate in planned.items() if arm == "batch"} == {0.1}

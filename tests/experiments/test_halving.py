@@ -12,7 +12,7 @@ from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.freeze import changes_since_frozen, freeze
 from normexp.experiments.halving import share_of_grid, survivors
 from normexp.experiments.load import load
-from normexp.experiments.reproduce import Reproduction
+from normexp.experiments.plans import Plans
 from normexp.experiments.selection import read_choice, read_selection, undecided_choices, write_choice
 from normexp.experiments.trials import Choosing
 from normexp.records import find_runs
@@ -49,7 +49,7 @@ def test_the_best_of_a_rung_go_on_and_train_longer(experiment, results):
         (0.5,), (0.1,), (0.02,), (0.2,)
     }  # fmt: skip
     finish(experiment, results, 1, SECOND)
-    planned = Reproduction(experiment, results, ["none"], list).selection_plan(2).cells
+    planned = Plans(experiment, results, ["none"]).selection_plan(2).cells
     assert {(cell.config["optim"]["lr"], cell.config["seed"], cell.config["steps"]) for cell in planned} == {
         (rate, seed, 8) for rate in (0.02, 0.2) for seed in (100, 101)
     }

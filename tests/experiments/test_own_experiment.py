@@ -9,9 +9,9 @@ import pytest
 
 import normexp
 from normexp.config.options import load_yaml
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.load import load, names, read
-from normexp.experiments.reproduce import command
 from normexp.records import find_runs
 from normexp.records.archive import open_archive
 from normexp.records.portable import without_folders

@@ -14,7 +14,7 @@ from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
 from normexp.experiments.load import load
 from normexp.experiments.noise import noise_is_unknown, within_noise
-from normexp.experiments.reproduce import Reproduction
+from normexp.experiments.plans import Plans
 from normexp.experiments.selection import (
     choice_path,
     read_choice,
@@ -121,7 +121,7 @@ def test_a_choice_for_another_arm_than_today_is_none(experiment, results):
 
 def test_choice_for_one_arm_is_that_of_all(experiment, results):
     experiment = with_selection(experiment, arm="Without BN")
-    plan = Reproduction(experiment, results, ["With BN"], list).selection_plan(0)
+    plan = Plans(experiment, results, ["With BN"]).selection_plan(0)
     assert {cell.path.parent.name for cell in plan.cells} == {"Without-BN"}
     assert len(plan.cells) == 6
     fabricate(experiment, results, "Without BN", ["0.1", "0.1", "0.2", "0.2", "0.3", "0.3"])
@@ -280,7 +280,7 @@ def test_a_record_that_names_what_was_not_searched_is_refused(experiment, result
         record["tried"]["With BN"][0]["values"] = values
     path.write_text(json.dumps(record))
     with one_line_error(r"not searched|not tried"):
-        Reproduction(experiment, results, ["With BN"], list).expected_plan()
+        Plans(experiment, results, ["With BN"]).expected_plan()
 
 
 def test_a_record_in_which_a_seed_has_no_score_is_damaged(experiment, results):

@@ -10,7 +10,7 @@ from in_process import InProcess
 
 from normexp.errors import UserError
 from normexp.experiments.load import load
-from normexp.experiments.reproduce import Reproduction
+from normexp.experiments.plans import Plans
 from normexp.records import find_runs
 from normexp.records.merging import copy_run
 from normexp.sweeps.shared import Pace, write_plan
@@ -119,7 +119,7 @@ def test_nothing_is_stacked_where_all_are_taken(cli, here, word):
 
 def test_what_workers_share_is_not_stacked_whatever_is_taken(cli, here):
     assert cli(*TAKE, "old")[0] == 0
-    cells = Reproduction(load("mine.yaml", "smoke"), Path("results"), ["plain", "normalized", "mine"], list).run_plan()
+    cells = Plans(load("mine.yaml", "smoke"), Path("results"), ["plain", "normalized", "mine"]).run_plan()
     write_plan(cells.cells, Path("results"), Pace(10, 90))
     for each in (here / "results/mine/smoke/runs").iterdir():
         shutil.rmtree(each)

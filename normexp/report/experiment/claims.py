@@ -9,9 +9,9 @@ from normexp.config.options import said_by
 from normexp.evidence.claims import NOT_YET, Claim, Verdict, entry, judge
 from normexp.evidence.claims.check import check_names
 from normexp.evidence.claims.units import UNNAMED, Named
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.freeze import Change
-from normexp.experiments.reproduce import command
 from normexp.records import plain_json
 from normexp.report.frames.measured import Measured
 

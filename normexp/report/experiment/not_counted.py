@@ -7,8 +7,8 @@ from pathlib import Path
 from shlex import quote
 
 from normexp.config.text import amount
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.reproduce import command
 from normexp.records import find_runs
 from normexp.records.find import resolved
 from normexp.report.frames.measured import Measured

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from normexp.config.options import said_by
 from normexp.evidence.audit import CITED, DOCUMENTS, NUMBERS, Audited, audited, counted
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.reproduce import command
 from normexp.records import read_rows
 from normexp.report.tables.formats import csv_text, markdown
 from normexp.report.tables.table import Table

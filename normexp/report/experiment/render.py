@@ -11,10 +11,10 @@ from typing import Any
 from normexp.errors import UserError
 from normexp.evidence.curves import Cell, origins
 from normexp.evidence.scales import SMOKE
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment
 from normexp.experiments.figure_kinds import SELECTION, TARGETS
 from normexp.experiments.freeze import Change, changes_since_frozen
-from normexp.experiments.reproduce import command
 from normexp.experiments.selection import choice_text, read_choice, read_selection
 from normexp.experiments.tables import Published
 from normexp.experiments.trials import SEEDS, STEPS

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.evidence.curves import Cell, Curves
+from normexp.experiments.command import command
 from normexp.experiments.experiment import Experiment
-from normexp.experiments.reproduce import command
 from normexp.report import html
 from normexp.report.drawing import Drawn
 from normexp.report.experiment.render import Rendered

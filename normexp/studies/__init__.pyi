@@ -22,6 +22,7 @@ from .invariances import Invariances as Invariances
 from .largest_rate import LargestRate as LargestRate
 from .learning_rate import LearningRate as LearningRate
 from .least_squares_rate import LeastSquaresRate as LeastSquaresRate
+from .moving_input import MovingInput as MovingInput
 from .norm_placement import NormPlacement as NormPlacement
 from .normalization_tricks import NormalizationTricks as NormalizationTricks
 from .normprop_constants import NormPropConstants as NormPropConstants

@@ -471,7 +471,7 @@ def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kep
     words = ["run", *FAILING[group], MINE, "steps=40", "eval_every=1", *TINY[1:], "results_dir=r"]
     (folder / "broken").touch()
     status, _, stderr = cli(*words)
-    told = rf"KeyError: 'its\\ntable', raised by {re.escape(part)} \(odd_parts.py:\d+\) at step (\d+)"
+    told = rf"KeyError: 'its\\ntable', raised by {re.escape(part)} \(odd_parts.py:\d+, in \S+\) at step (\d+)"
     found = re.fullmatch(rf"normexp: failed: ({told}) \(--debug shows the traceback\)\n", stderr)
     assert (status, bool(found)) == (1, True), stderr
     (run,) = find_runs([folder / "r"])
@@ -487,7 +487,7 @@ def test_own_parts_the_one_that_fails_in_a_study_is_named(cli, folder):
     (folder / "broken").touch()
     words = ["study=train_and_test", "norm=odd_parts.Scheme", "model=mlp", "steps=3", "batch_size=16", MINE]
     status, _, stderr = cli("run", *words, "results_dir=r")
-    told = r"KeyError: 'its\\ntable', raised by norm=odd_parts.Scheme \(odd_parts.py:\d+\)"
+    told = r"KeyError: 'its\\ntable', raised by norm=odd_parts.Scheme \(odd_parts.py:\d+, in \S+\)"
     assert (status, bool(re.fullmatch(rf"normexp: failed: {told} \(--debug .*\)\n", stderr))) == (1, True), stderr
 
 

@@ -235,6 +235,12 @@ class CountsSteps(Norm):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Raises(Norm):
+    def step_hook(self, model):
+        return lambda: model.weight.clampp_(-1, 1)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Starts(Norm):
     adds: bool = False
 
@@ -307,6 +313,15 @@ def test_plugin_with_a_mistake_is_named_in_one_line_and_leaves_nothing(folder, c
     status, _, stderr = cli("run", *tiny, f"norm=my_norms.{name}", "plugins=[my_norms]", *more)
     assert (status, stderr.count("\n")) == (2, 1), stderr
     assert stderr.startswith(f"normexp: {said}")
+    assert not [*folder.glob("results/runs/*")]
+
+
+def test_plugin_with_a_hook_that_raises_is_named_with_hook_and_line_and_leaves_nothing(folder, cli):
+    (folder / "my_norms.py").write_text(ODD)
+    status, _, stderr = cli("run", *TINY, "norm=my_norms.Raises", "plugins=[my_norms]")
+    line = 1 + ODD.splitlines().index("        return lambda: model.weight.clampp_(-1, 1)")
+    where = f"raised by norm=my_norms.Raises (my_norms.py:{line}, in Raises.step_hook)"
+    assert (status, stderr) == (2, f"normexp: AttributeError: 'MLP' object has no attribute 'weight', {where}\n")
     assert not [*folder.glob("results/runs/*")]
 
 

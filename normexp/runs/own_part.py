@@ -12,7 +12,7 @@ from normexp.errors import RAISED_BY
 
 
 def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
-    """Note on an error by which part of the user's own it was raised, in which line, at which step; else nothing."""
+    """Note on an error by which part of the user's own it was raised, in which line and function, and step."""
     own = own_parts(config)
     inside = [
         (frame, line, groups)
@@ -24,7 +24,13 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
         named = innermost([frame for frame, *_ in inside], own, config)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
         at = "" if step is None else f" at step {step}"
-        error.add_note(f"{RAISED_BY}{parts} ({Path(frame.f_code.co_filename).name}:{line}){at}")
+        place = f"{Path(frame.f_code.co_filename).name}:{line}, in {_function(frame)}"
+        error.add_note(f"{RAISED_BY}{parts} ({place}){at}")
+
+
+def _function(frame: FrameType) -> str:
+    """Return what a frame is of, `Clip.step_hook`: of a function within another that one."""
+    return frame.f_code.co_qualname.partition(".<locals>")[0]
 
 
 def _is_own(frame: FrameType, target: str) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from normexp.config import Config, flat
 from normexp.config.identity import staleness
+from normexp.config.instantiate import own_parts
 from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
@@ -68,7 +69,10 @@ def run(
             logger.info(reason)
     else:
         said = [*notes, *[reason] * bool(reason)]
-        _train(config, directory, {} if force else status, force, progress, loader or Loader(), said)
+        loader = loader or Loader()
+        if path is None and (force or status["status"] == "new"):  # a sweep has tried its own
+            _try_own_parts(config, loader)
+        _train(config, directory, {} if force else status, force, progress, loader, said)
     return directory
 
 
@@ -100,6 +104,14 @@ def _train(
         notes.append(duration(config, status, loader))
     if train(config, data, directory, force, progress, loader.examples, notes) == "diverged":
         _explain_divergence(directory.status, data)
+
+
+def _try_own_parts(config: Config, loader: Loader) -> None:
+    """Raise UserError for what parts of the user's own would fail with in the first step."""
+    if own_parts(config):
+        from normexp.runs.parts import check_parts
+
+        check_parts(config, loader)
 
 
 def _notes(config: Config, data: Data) -> Iterator[str]:

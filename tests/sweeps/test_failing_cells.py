@@ -18,7 +18,7 @@ def test_sweep_failing_cell_is_recorded_and_the_rest_goes_on(sweep, results, bom
     status, stderr = sweep(*PLUGIN, "norm.at=3,1000", "seed=0,1", "model.widths=[5]")
     assert status == 1
     assert "2 of 4 runs failed; the same command tries them again" in stderr
-    cause = "RuntimeError: the bomb went off, raised by norm=bomb.Bomb (bomb.py:18) at step 2"
+    cause = "RuntimeError: the bomb went off, raised by norm=bomb.Bomb (bomb.py:18, in Fuse.forward) at step 2"
     assert statuses(results) == ["done", "done", "failed", "failed"]
     failed = next(run.path for run in find_runs([results]) if run.status["status"] == "failed")
     assert "in forward" in (failed / "traceback.txt").read_text()

@@ -429,7 +429,7 @@ def test_own_parts_are_recorded_and_given_back(cli, folder):
     assert any("BatchNorm" in type(module).__name__ for module in network.modules())
     with pytest.raises(normexp.UserError, match=r"plugins='my_parts': .*; did you mean plugins=\['my_parts'\]\?$"):
         normexp.load_model(run, plugins="my_parts")
-    with pytest.raises(normexp.UserError, match=r"must be named: add 'plugins=\[my_parts\]'"):
+    with pytest.raises(normexp.UserError, match=r"must be named: load_model\(\.\.\., plugins=\['my_parts'\]\)$"):
         normexp.load_model(run)
     with pytest.raises(normexp.UserError, match="nowhere: no such file or folder"):
         normexp.load_model("nowhere")

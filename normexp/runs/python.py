@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import check_values, with_defaults
+from normexp.config.instantiate import TRUSTED, is_inside, own_parts
 from normexp.config.overrides import listed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
@@ -18,6 +19,8 @@ from normexp.runs import run as runs
 
 if TYPE_CHECKING:
     from torch import nn
+
+MADE_OF = ("model", "norm", "init")  # groups that a network with its weights is made of
 
 
 def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
@@ -66,6 +69,7 @@ def load_model(
     if not os.path.lexists(checkpoint) or directory.status["status"] == "diverged":  # saved on the way there
         raise UserError(_without_weights(directory))
     config = recorded(directory, plugins)
+    _check_named(directory, config)
     if input_shape is None or num_outputs is None:
         shape, outputs = _shapes(directory, config)
         input_shape = shape if input_shape is None else input_shape
@@ -132,6 +136,15 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
     except UserError as error:
         raise damaged(directory.path / CONFIG, error) from None
     return Config(values, record["_choices_"], record.get("_changes_") or {})
+
+
+def _check_named(directory: RunDirectory, config: Config) -> None:
+    """Raise UserError for code of the user's own that the network is made of, in a module that is no plugin."""
+    modules = {target.rpartition(".")[0] for key, target in own_parts(config).items() if key.startswith(MADE_OF)}
+    known = config["plugins"]
+    if unnamed := sorted(module for module in modules if not is_inside(module, (*TRUSTED, *known))):
+        call = f"load_model(..., plugins={[*known, *unnamed]})"
+        raise UserError(f"{directory.path}: is made of code outside normexp, which must be named: {call}")
 
 
 def _check_code(directory: RunDirectory, group: str, node: Any, choice: str) -> None:

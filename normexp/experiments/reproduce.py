@@ -136,6 +136,8 @@ class Reproduction:
         if taken and not self.dry_run:
             take(taken, path)
             rest = replace(plan, cells=[replace(cell) for cell in plan.cells])  # with the records that are there now
+        if not self.dry_run:
+            forget([cell.path for cell in rest.open], path)  # which a copy that was stopped had named
         try:
             status = run_cells(replace(rest, results=self.results), self.dry_run, self.force, self.sharing)
         except UserError:

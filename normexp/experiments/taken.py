@@ -18,25 +18,22 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
 
     Args:
         runs: place -> run.
-        frozen: frozen.json above the places, which is there: of each it says first where it is from.
+        frozen: frozen.json above the places, which is there: it says first of all where they are from. When a copy is
+            stopped it names some that are not there; they have to be forgotten before they are trained.
     """
+    record = read_json(frozen)
+    sources = {_name(place, frozen): from_here(run.path).as_posix() for place, run in runs.items()}
+    write_atomically(frozen, with_taken(record, taken_of(record, frozen) | sources))
     for place, run in runs.items():
-        _note(place, run, frozen)
         copy_run(run, place, IGNORED_KEYS)
 
 
-def _note(place: Path, run: RunDirectory, frozen: Path) -> None:
-    record = read_json(frozen)
-    source = {place.relative_to(frozen.parent).as_posix(): from_here(run.path).as_posix()}
-    write_atomically(frozen, with_taken(record, taken_of(record, frozen) | source))
-
-
 def forget(places: Iterable[Path], frozen: Path) -> None:
-    """Take out of frozen.json the runs that were trained again where they are, and so came after what it declares."""
+    """Take out of frozen.json the runs that are trained where they are, and so come after what it declares."""
     record = read_json(frozen)
-    taken, again = taken_of(record, frozen), {_name(place, frozen) for place in places}
-    if taken.keys() & again:
-        left = {name: run for name, run in taken.items() if name not in again}
+    taken, here = taken_of(record, frozen), {_name(place, frozen) for place in places}
+    if taken.keys() & here:
+        left = {name: run for name, run in taken.items() if name not in here}
         write_atomically(frozen, with_taken(record, left))
 
 

@@ -11,7 +11,7 @@ from in_process import InProcess
 from normexp.errors import UserError
 from normexp.experiments.load import load
 from normexp.experiments.plans import Plans
-from normexp.records import find_runs
+from normexp.records import find_runs, write_atomically
 from normexp.records.merging import copy_run
 from normexp.sweeps.shared import Pace, write_plan
 
@@ -205,7 +205,7 @@ def selected(frozen: dict) -> set[str]:
     return {name for name in frozen["taken"] if name.startswith("select/normalized")}
 
 
-def test_where_copying_stops_one_run_at_most_is_named_that_is_not_there(cli, here, monkeypatch):
+def test_where_copying_stops_what_is_trained_afterwards_is_not_named_as_taken(cli, here, monkeypatch):
     copied = []
 
     def stopped(run, place, ignored):
@@ -214,10 +214,26 @@ def test_where_copying_stops_one_run_at_most_is_named_that_is_not_there(cli, her
         copied.append(place)
         copy_run(run, place, ignored)
 
-    monkeypatch.setattr("normexp.experiments.taken.copy_run", stopped)
-    status, _, stderr = cli(*TAKE, "old")
+    with monkeypatch.context() as patch:
+        patch.setattr("normexp.experiments.taken.copy_run", stopped)
+        status, _, stderr = cli(*TAKE, "old")
     assert (status, "no room" in stderr) == (2, True), stderr
-    assert len(json.loads((here / "results/mine/smoke/frozen.json").read_text())["taken"]) == 2
+    assert cli(*TAKE[:-1])[0] == 0
+    folder = Path("results/mine/smoke")
+    taken = json.loads((folder / "frozen.json").read_text())["taken"]
+    assert taken.keys() == {place.relative_to(folder).as_posix() for place in copied}
+
+
+def test_frozen_json_is_written_once_for_all_that_are_taken(cli, here, monkeypatch):
+    written = []
+
+    def listen(path, data):
+        written.append(path.name)
+        write_atomically(path, data)
+
+    monkeypatch.setattr("normexp.experiments.taken.write_atomically", listen)
+    assert cli(*TAKE, "old")[0] == 0
+    assert written == ["frozen.json"] * 2  # of the choice, and of the arms
 
 
 @pytest.mark.parametrize("left", [".lock", "config.yaml"])

@@ -22,7 +22,7 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
             stopped it names some that are not there; they have to be forgotten before they are trained.
     """
     record = read_json(frozen)
-    sources = {_name(place, frozen): from_here(run.path).as_posix() for place, run in runs.items()}
+    sources = {_name(place, frozen): _source(run.path).as_posix() for place, run in runs.items()}
     write_atomically(frozen, with_taken(record, taken_of(record, frozen) | sources))
     for place, run in runs.items():
         copy_run(run, place, IGNORED_KEYS)
@@ -41,6 +41,13 @@ def _name(place: Path, frozen: Path) -> str:
     return place.relative_to(frozen.parent).as_posix()
 
 
+def _source(run: Path) -> PurePath:
+    """Return a run's path as one writes it here; of one outside the current folder what is not of this machine."""
+    path = from_here(run)
+    parts = 6 if _is_of_experiment(path) else 3  # results/NAME/SCALE/runs/ARM/POINT; results/runs/NAME
+    return PurePath(*path.parts[-parts:]) if path.is_absolute() else path
+
+
 def taken_in_words(taken: Mapping[str, str]) -> Iterator[str]:
     """Yield `40 runs were taken from results/NAME/SCALE` for every place that runs were taken from."""
     for source, count in Counter(map(_above, taken.values())).items():
@@ -50,5 +57,8 @@ def taken_in_words(taken: Mapping[str, str]) -> Iterator[str]:
 def _above(run: str) -> str:
     """Return the folder results/NAME/SCALE of a run of an experiment; of another run the folder that it lies in."""
     path = PurePath(run)
-    kind = path.parent.parent
-    return str(kind.parent if kind.name in ("runs", "select") and "=" in path.name else path.parent)
+    return str(path.parents[2] if _is_of_experiment(path) else path.parent)
+
+
+def _is_of_experiment(run: PurePath) -> bool:
+    return run.parent.parent.name in ("runs", "select") and "=" in run.name

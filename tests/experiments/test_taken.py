@@ -236,6 +236,21 @@ def test_frozen_json_is_written_once_for_all_that_are_taken(cli, here, monkeypat
     assert written == ["frozen.json"] * 2  # of the choice, and of the arms
 
 
+def test_of_a_source_outside_the_current_folder_nothing_of_the_machine_is_recorded(cli, here, monkeypatch):
+    (here / "clone").mkdir()
+    (here / "old").rename(here / "clone" / "results")
+    place = here / "elsewhere"
+    place.mkdir()
+    for name in ("base.yaml", "mine.yaml"):
+        (here / name).rename(place / name)
+    monkeypatch.chdir(place)
+    assert cli(*TAKE, here / "clone/results/base")[0] == 0
+    frozen = (place / "results/mine/smoke/frozen.json").read_text()
+    assert json.loads(frozen)["taken"]["runs/plain/seed=1"] == "results/base/smoke/runs/plain/seed=1"
+    assert str(here) not in frozen
+    assert "8 runs were taken from results/base/smoke." in (place / "results/mine/smoke/table.md").read_text()
+
+
 @pytest.mark.parametrize("left", [".lock", "config.yaml"])
 def test_a_run_that_was_killed_before_it_began_gives_its_place_up(cli, here, left):
     place, there = here / "results/mine/smoke/runs/plain/seed=0", here / "old/base/smoke/runs/plain/seed=0"

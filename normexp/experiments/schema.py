@@ -21,7 +21,19 @@ from normexp.experiments.ranges import check_claim, check_margin
 from normexp.experiments.tables import Published, PublishedOnly, Table
 
 
-class AtScale(Strict):
+class Section(Strict):
+    """Keys of which null, or nothing behind the colon, is as good as leaving them out where that is allowed."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        optional = [name for name, field in cls.model_fields.items() if not field.is_required()]
+        return {key: value for key, value in data.items() if value is not None or key not in optional}
+
+
+class AtScale(Section):
     """What a scale lays over the rest. `paper` is for a published set-up only."""
 
     about: str | None = None
@@ -71,7 +83,7 @@ def _needed_unless_like(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [{"required": ["like"]}, {"required": schema.pop("required")}]
 
 
-class ExperimentFile(Strict, json_schema_extra=_needed_unless_like):
+class ExperimentFile(Section, json_schema_extra=_needed_unless_like):
     """An experiment: one file in configs/experiment, or a file of your own."""
 
     like: str = ""

@@ -99,6 +99,13 @@ def test_null_takes_away_claims_that_are_never_another_s(tmp_path):
     assert load(like(tmp_path, "claims: null\nscales: {cpu: {findings: null}}"), "cpu").claims == []
 
 
+def test_null_is_nothing_where_the_other_has_nothing_either(tmp_path):
+    mine = load(like(tmp_path, "minutes: null\ndeviations:\nscales: {smoke: {findings: null, common: null}}"), "smoke")
+    assert (mine.deviations, mine.findings) == ([], [])
+    like(tmp_path, "minutes: null", base="mine.yaml", name="third")
+    assert load("third.yaml", "smoke").deviations == []
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

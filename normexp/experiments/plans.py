@@ -75,12 +75,24 @@ class Plans:
         experiment = self.experiment
         if experiment.select is None:
             return self.run_plan()
-        chosen = read_choice(experiment, self.results) if choice_path(experiment, self.results).exists() else {}
-        decided = [arm for arm in self.arms if all(name in chosen for name in experiment.choices([arm]))]
+        undecided = self.undecided
+        decided = [arm for arm in self.arms if arm not in undecided]
         plan = replace(self, arms=decided).run_plan() if decided else Plan([])
         first = combinations(experiment.select)[0]
-        rest = [cell for arm in self.arms if arm not in decided for cell in self._cells(arm, chosen, first)]
-        return Plan(plan.cells + rest)
+        return Plan(plan.cells + [cell for arm in undecided for cell in self._cells(arm, self._chosen, first)])
+
+    @property
+    def undecided(self) -> list[str]:
+        """The arms for which hyperparameters are still to be chosen."""
+        if self.experiment.select is None:
+            return []
+        chosen = self._chosen
+        return [arm for arm in self.arms if not all(name in chosen for name in self.experiment.choices([arm]))]
+
+    @property
+    def _chosen(self) -> Mapping[str, Mapping[str, Any]]:
+        there = choice_path(self.experiment, self.results).exists()
+        return read_choice(self.experiment, self.results) if there else {}
 
     def _cells(self, arm: str, chosen: Mapping[str, Mapping[str, Any]], usual: Mapping[str, Any]) -> list[Cell]:
         """Return one arm's runs with the chosen hyperparameters, the usual ones where there is no choice."""

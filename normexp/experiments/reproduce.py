@@ -72,7 +72,9 @@ class Reproduction:
         self.check()
         if self.experiment.select is not None and (status := self._choose()):
             return status
-        return self._train(*self._expected()) if self.dry_run else self._train_stages()
+        if not self.dry_run:
+            return self._train_stages()
+        return self._train(*self._expected(), chosen=not self.plans.undecided)
 
     def check(self) -> None:
         """Build the parts of all runs, the choice's included, and try what their probes measure; write nothing.
@@ -122,7 +124,12 @@ class Reproduction:
     def _said(self, cell: Cell, cause: str) -> str:
         return f"experiment {self.experiment.name}, arm {self._arm(cell)!r}: {cause}"
 
-    def _train(self, plan: Plan, heading: str) -> int:
+    def _train(self, plan: Plan, heading: str, chosen: bool = True) -> int:
+        """Train what is missing of a plan, or tell what that is; return the exit status.
+
+        Args:
+            chosen: the settings of its runs are known; before, nobody knows which of them are elsewhere.
+        """
         taken, others = self.elsewhere.split(plan.cells)
         rest = replace(plan, cells=others)
         self._prepare(rest)
@@ -131,7 +138,10 @@ class Reproduction:
         earlier = read_regular(path, MOST_TEXT) if path.exists() and not self.dry_run else None
         frozen = None if self.dry_run else freeze(self.experiment, self.results)
         logger.info(f"{self.experiment.name}, scale {self.experiment.scale}: {heading}")
-        if taken:
+        if self.elsewhere.path and not chosen:
+            logger.info(f"how many of these are taken from {self.elsewhere} is known after the choice")
+            rest = plan
+        elif taken:
             logger.info(f"{amount(len(taken), 'run')} taken from {self.elsewhere}, and not trained")
         if taken and not self.dry_run:
             take(taken, path)

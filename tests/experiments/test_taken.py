@@ -103,10 +103,25 @@ def test_an_archive_serves_as_a_folder_does(cli, here):
     assert (status, "6 runs: 4 finished, 2 new" in stderr) == (0, True), stderr
 
 
-def test_a_dry_run_counts_them_and_writes_nothing(cli, here):
+def test_a_dry_run_counts_those_that_are_known_and_writes_nothing(cli, here):
     status, _, stderr = cli(*TAKE, "old", "--dry-run")
-    assert (status, "4 runs taken from old" in stderr, "2 runs: 0 finished, 2 new" in stderr) == (0, True, True), stderr
+    assert (status, stderr.count("4 runs taken from old"), "2 runs: 0 finished, 2 new" in stderr) == (0, 1, True), (
+        stderr
+    )
+    after = stderr[stderr.index("Mine beside two") :]
+    assert "how many of these are taken from old is known after the choice" in after
+    assert "6 runs: 0 finished, 6 new" in after
     assert not (here / "results").exists()
+
+
+def test_a_dry_run_behind_the_choice_counts_all_that_are_taken(cli, here):
+    assert cli(*TAKE, "old")[0] == 0
+    shutil.rmtree(here / "results/mine/smoke/runs")
+    status, _, stderr = cli(*TAKE, "old", "--dry-run")
+    assert (status, stderr.count("4 runs taken from old"), "2 runs: 0 finished, 2 new" in stderr) == (0, 1, True), (
+        stderr
+    )
+    assert "known after" not in stderr
 
 
 @pytest.mark.parametrize("word", ["true", "auto"])
@@ -130,7 +145,7 @@ def test_what_workers_share_is_not_stacked_whatever_is_taken(cli, here):
 def test_one_with_other_settings_is_none(cli, here):
     (here / "mine.yaml").write_text(MINE + "common: {steps: 4}\n")
     status, _, stderr = cli(*TAKE, "old", "--dry-run")
-    assert (status, "taken" in stderr) == (0, False), stderr
+    assert (status, "runs taken" in stderr) == (0, False), stderr
 
 
 def test_a_damaged_one_is_trained_and_said_once(cli, here):

@@ -248,6 +248,11 @@ def remove_empty(folders: Iterable[Path]) -> None:
             folder.rmdir()
 
 
+def is_older(path: str | os.PathLike[str], seconds: float) -> bool:
+    """Tell whether so many seconds have passed since a file, a link or a folder's list of files was last written."""
+    return time.time() - os.lstat(path).st_mtime >= seconds
+
+
 def sweep_temporaries(folder: Path, older: float = 0.0, of: str = "") -> None:
     """Delete what killed processes left half-written in a folder.
 
@@ -255,12 +260,11 @@ def sweep_temporaries(folder: Path, older: float = 0.0, of: str = "") -> None:
         older: seconds; younger files may be somebody's who still writes. Whoever holds the folder's lock needs none.
         of: the file that was written; of all where it is not given.
     """
-    before = time.time() - older
     with os.scandir(folder) as entries:
         found = [each for each in entries if _TEMPORARY.fullmatch(each.name) and each.name.startswith(f".{of}")]
     for entry in found:
         with suppress(FileNotFoundError):  # whoever wrote it has renamed it by now
-            if entry.is_file(follow_symlinks=False) and entry.stat(follow_symlinks=False).st_mtime <= before:
+            if entry.is_file(follow_symlinks=False) and is_older(entry, older):
                 os.unlink(entry)
 
 

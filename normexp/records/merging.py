@@ -7,7 +7,6 @@ import hashlib
 import os
 import secrets
 import shutil
-import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
 from normexp.records.counting import Choice, Runs, better, whole
 from normexp.records.exchange import exchange
-from normexp.records.files import Damaged, make_folder, sweep_temporaries, write_atomically
+from normexp.records.files import Damaged, is_older, make_folder, sweep_temporaries, write_atomically
 from normexp.records.find import check_seen, find_runs, resolved
 from normexp.records.locks import made_and_locked, release
 from normexp.records.names import ARCHIVE, CHECKPOINT, FINISHED, STATUS, is_archive
@@ -195,10 +194,9 @@ def copy_run(run: RunDirectory, destination: Path, ignored: Iterable[str]) -> No
 
 def _sweep_halves(folder: Path, older: float = 0.0) -> None:
     """Remove what a process that was killed had half copied, if that is some seconds old."""
-    before = time.time() - older
     for half in folder.glob(f"{_HALF}*"):
         with suppress(FileNotFoundError):  # whoever copied it has renamed it by now
-            if half.stat().st_mtime <= before:
+            if is_older(half, older):
                 shutil.rmtree(half)
 
 

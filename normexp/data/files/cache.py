@@ -13,7 +13,6 @@ import os
 import re
 import secrets
 import shutil
-import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import numpy as np
 
 from normexp.data.base import Array, Split, empty_like
 from normexp.errors import UserError
+from normexp.records.files import is_older
 from normexp.records.locks import Owner
 
 ABANDONED = 24 * 3600.0  # seconds after which temporary files of another machine belong to nobody
@@ -124,7 +124,7 @@ def _is_left_behind(part: Path, target: Path) -> bool:
     owner = Owner(named[1], int(named[2]), named[3]) if named else None
     if owner and owner.is_here:
         return owner != Owner.this() and not owner.lives(0.0)
-    return time.time() - part.stat().st_mtime > ABANDONED
+    return is_older(part, ABANDONED)
 
 
 def set_aside(path: Path) -> Path | None:

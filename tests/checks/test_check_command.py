@@ -64,6 +64,29 @@ def test_a_scheme_of_sequences_alone_has_no_card_of_layers():
     assert text.endswith("acts on tokens or time steps alone")
 
 
+class OnVectors(nn.BatchNorm1d):
+    """Refuses (N, C, L), too, which torch's takes."""
+
+    def forward(self, x):
+        if x.dim() != 2:
+            raise ValueError(f"takes vectors, not {tuple(x.shape)}")
+        return super().forward(x)
+
+
+class OfVectors(Norm):
+    def normalization(self, num_features):
+        return OnVectors(num_features)
+
+
+def test_a_scheme_of_vectors_alone_has_a_card_of_a_linear_layer():
+    text, _ = check_command(OfVectors(), "OfVectors()")
+    assert text.count("BROKEN") == 1  # which shapes it refuses
+    words = " ".join(text.split())
+    assert "float16 yes bfloat16 yes autocast yes compile yes channels last no: takes vectors" in words
+    assert "kept for backward 1.00 of batch norm's time of forward and backward on (8192, 64)" in words
+    assert "of a linear layer's" in words
+
+
 def test_matrix_has_one_row_per_scheme():
     table = [line for line in matrix_command({"none": Norm(), "mine": BatchNorm()}).splitlines() if line[:1] == "|"]
     assert [line.split(" | ")[0] for line in table] == ["| scheme", "| ---", "| none", "| mine"]

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from normexp.errors import first_line
 from normexp.norms.base import Norm
-from normexp.norms.checks.subject import INPUTS, UNITS, reproducible
+from normexp.norms.checks.subject import INPUTS, UNITS, refuses_maps, reproducible
 
 YES = "yes"
 ONE_EXAMPLE = ("batch of one vector", "batch of one image")
@@ -59,6 +59,16 @@ def convolution(norm: Norm) -> nn.Module:
     return norm.block(nn.Conv2d(INPUTS, UNITS, 3, padding=1), nn.ReLU())
 
 
+def layer_and_inputs(norm: Norm) -> tuple[nn.Module, Tensor]:
+    """Return a convolution under the scheme, and maps; a linear layer and vectors where it refuses maps."""
+    shape = inputs_shape(norm, INPUTS)
+    return dense(norm) if len(shape) == 2 else convolution(norm), torch.randn(shape)
+
+
+def inputs_shape(norm: Norm, channels: int) -> tuple[int, ...]:
+    return (SMALL_BATCH, channels) if refuses_maps(norm) else (4, channels, 6, 5)
+
+
 def train(block: nn.Module, x: Tensor) -> Tensor:
     """Return the block's output after one forward and backward pass; refuse numbers that are not finite."""
     y: Tensor = block(x)
@@ -82,7 +92,7 @@ def recurrent_steps(norm: Norm) -> None:
 def half_precision(norm: Norm, dtype: torch.dtype) -> None:
     """Give activations of half precision to a module whose parameters are float32, as autocast does."""
     module = nn.Sequential(norm.normalization(UNITS), norm.nonlinearity(nn.ReLU()))
-    x = torch.randn(4, UNITS, 6, 5).to(dtype)
+    x = torch.randn(inputs_shape(norm, UNITS)).to(dtype)
     expected = copy.deepcopy(module)(x.float())
     y = train(module, x.clone().requires_grad_())
     if y.dtype != dtype:
@@ -91,7 +101,7 @@ def half_precision(norm: Norm, dtype: torch.dtype) -> None:
 
 
 def autocast(norm: Norm) -> None:
-    block, x = convolution(norm), torch.randn(4, INPUTS, 6, 5)
+    block, x = layer_and_inputs(norm)
     expected = copy.deepcopy(block)(x)
     with torch.autocast("cpu", torch.bfloat16):
         y = train(block, x)
@@ -100,7 +110,7 @@ def autocast(norm: Norm) -> None:
 
 def compiled(norm: Norm, backend: str) -> None:
     torch.compiler.reset()
-    block, x = convolution(norm), torch.randn(4, INPUTS, 6, 5)
+    block, x = layer_and_inputs(norm)
     expected = train(copy.deepcopy(block), x)  # a copy: a step of training may move the block's state
     close(train(torch.compile(block, backend=backend), x), expected, 1e-3)  # type: ignore[arg-type]
 

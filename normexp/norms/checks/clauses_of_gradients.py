@@ -7,7 +7,7 @@ import copy
 import torch
 from torch import Tensor, nn
 
-from normexp.norms.checks.clause import MAPS, SEQUENCES, Broken, Case, Clause, make, on_activations, randomized
+from normexp.norms.checks.clause import MAPS, SEQUENCES, VECTORS, Broken, Case, Clause, make, on_activations, randomized
 
 CHANNELS = 32
 
@@ -28,7 +28,8 @@ def check_derivative(module: nn.Module, x: Tensor, what: str, where: str = "") -
 def second_derivative(case: Case) -> None:
     """What a probe of the Hessian, or a gradient penalty, differentiates."""
     module = randomized(case.norm.normalization(CHANNELS).double())
-    _, _, *positions = SEQUENCES if case.takes_sequences else MAPS
+    taken = case.shapes()
+    _, _, *positions = next((shape for shape in (SEQUENCES, MAPS, VECTORS) if shape in taken), MAPS)
     x = torch.randn(4, CHANNELS, *positions, dtype=torch.double, requires_grad=True)
     if not copy.deepcopy(module)(x).requires_grad:
         raise Broken("the output has no gradient")

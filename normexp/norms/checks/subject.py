@@ -60,11 +60,22 @@ def make_subject(norm: Norm, *, exact: bool = True) -> Subject:
         exact: set every `eps` to `TINY` and every `momentum` to `QUICK`.
     """
     norm = without_eps(norm) if exact else norm
-    vectors = Subject(norm.block(nn.Linear(INPUTS, UNITS, bias=False), nn.Identity()).double(), draw((BATCH, INPUTS)))
-    if takes(vectors):
-        return vectors
+    return vectors if takes(vectors := on_vectors(norm)) else on_maps(norm)
+
+
+def on_vectors(norm: Norm) -> Subject:
+    return Subject(norm.block(nn.Linear(INPUTS, UNITS, bias=False), nn.Identity()).double(), draw((BATCH, INPUTS)))
+
+
+def on_maps(norm: Norm) -> Subject:
     block = norm.block(nn.Conv2d(INPUTS, UNITS, 1, bias=False), nn.Identity()).double()
     return Subject(block, draw((BATCH, INPUTS, 3, 2)))
+
+
+def refuses_maps(norm: Norm) -> bool:
+    """Tell whether a scheme takes vectors (N, C) and no maps (N, C, H, W), as torch's nn.BatchNorm1d does."""
+    with random_kept():
+        return not takes(on_maps(norm)) and takes(on_vectors(norm))
 
 
 def takes(subject: Subject) -> bool:

@@ -49,9 +49,10 @@ def size_lines(card: Card) -> list[tuple[str, str]]:
 
 
 def cost_lines(cost: Cost) -> list[tuple[str, str]]:
+    flat = len(cost.shape) == 2
     return [
-        ("of a 3 x 3 convolution's", str(cost.of_convolution)),
-        ("of nn.BatchNorm2d's", f"{cost.of_batch_norm}   median (quartiles)"),
+        (f"of a {'linear layer' if flat else '3 x 3 convolution'}'s", str(cost.of_layer)),
+        (f"of nn.BatchNorm{1 if flat else 2}d's", f"{cost.of_batch_norm}   median (quartiles)"),
     ]
 
 

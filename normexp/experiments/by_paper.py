@@ -1,12 +1,14 @@
-"""Experiments by what somebody types of their paper: authors, an arXiv number, words of what it is about."""
+"""Experiments by what somebody types of their paper: title, authors, an arXiv number, words of what it is about."""
 
 from __future__ import annotations
 
 import difflib
 import re
 from collections.abc import Iterable
+from functools import cache
 
 from normexp.config import config_dir
+from normexp.config.options import load_yaml
 from normexp.errors import alternatives
 
 FEW = 4  # experiments that an error proposes
@@ -23,16 +25,32 @@ def looked_for(words: str) -> list[str]:
     return [word for word in found if word not in BETWEEN_AUTHORS] or found
 
 
+@cache
+def _numbers() -> dict[tuple[str, ...], str]:
+    """Return {words of a paper's title: its arXiv number}."""
+    return {tuple(looked_for(title)): number for number, title in load_yaml(config_dir() / "papers.yaml").items()}
+
+
+def number_of(title: str) -> str | None:
+    """Return the arXiv number of a paper by its whole title; None where no paper of our experiments has that."""
+    return _numbers().get(tuple(looked_for(title)))
+
+
 def says(text: str, words: str) -> bool:
-    """Tell whether all words stand in a text, whatever their case."""
-    return all(word in text.casefold() for word in looked_for(words))
+    """Tell whether all words stand in a text, whatever their case, or the number of the paper whose title they are."""
+    number = number_of(words)
+    return all(word in text.casefold() for word in looked_for(words)) or (number is not None and number in text)
 
 
 def by_paper(words: str, among: Iterable[str]) -> list[str]:
-    """Return the experiments of ours, out of some, whose paper, item or title has all of these words."""
+    """Return the experiments of ours, out of some, whose paper, item or title has all of these words.
+
+    In place of the whole title of a paper its number counts, which stands there.
+    """
     folder, wanted = config_dir() / "experiment", set(looked_for(words))
     heads = {name: HEAD.findall((folder / f"{name}.yaml").read_text(encoding="utf-8")) for name in among}
-    return [name for name, head in heads.items() if wanted and wanted <= set(looked_for(" ".join(head)))]
+    said = {name: set(looked_for(" ".join(head))) for name, head in heads.items()}
+    return [name for name, there in said.items() if wanted and (wanted <= there or number_of(words) in there)]
 
 
 def proposed(words: str, among: Iterable[str]) -> str | None:

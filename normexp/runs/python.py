@@ -140,10 +140,10 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
 
 def _check_named(directory: RunDirectory, config: Config) -> None:
     """Raise UserError for code of the user's own that the network is made of, in a module that is no plugin."""
-    modules = {target.rpartition(".")[0] for key, target in own_parts(config).items() if key.startswith(MADE_OF)}
-    known = config["plugins"]
-    if unnamed := sorted(module for module in modules if not is_inside(module, (*TRUSTED, *known))):
-        call = f"load_model(..., plugins={[*known, *unnamed]})"
+    parts = [target for key, target in own_parts(config).items() if key.startswith(MADE_OF)]
+    modules = sorted({part.rpartition(".")[0] for part in parts if not is_inside(part, TRUSTED)})
+    if not all(is_inside(module, config["plugins"]) for module in modules):
+        call = f"load_model(..., plugins={modules})"
         raise UserError(f"{directory.path}: is made of code outside normexp, which must be named: {call}")
 
 

@@ -142,9 +142,13 @@ def memory_line(error: BaseException) -> str:
 
 def kind_and_line(error: BaseException) -> str:
     """Return what kind of error it is, the first line of what it says, and which part of the user's own raised it."""
-    by = [note for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY)]
     line = memory_line(error) or f"{type(error).__name__}: {_first(error) or 'no message'}"
-    return ", ".join([line, *by])
+    return line + raised_by(error)
+
+
+def raised_by(error: BaseException) -> str:
+    """Return `, raised by norm=my_norms.Scale (my_norms.py:6, in Scale.penalty)`; nothing where no note says that."""
+    return "".join(f", {note}" for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY))
 
 
 def line_in(error: BaseException, module: str) -> str:

@@ -240,6 +240,21 @@ class Raises(Norm):
         return lambda: model.weight.clampp_(-1, 1)
 
 
+class Wide(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.shift = nn.Parameter(torch.zeros(width + 1))
+
+    def forward(self, x):
+        return x + self.shift
+
+
+@dataclass(frozen=True, kw_only=True)
+class Widened(Norm):
+    def normalization(self, num_features):
+        return Wide(num_features)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Starts(Norm):
     adds: bool = False
@@ -316,12 +331,27 @@ def test_plugin_with_a_mistake_is_named_in_one_line_and_leaves_nothing(folder, c
     assert not [*folder.glob("results/runs/*")]
 
 
-def test_plugin_with_a_hook_that_raises_is_named_with_hook_and_line_and_leaves_nothing(folder, cli):
+RAISING = {
+    "return lambda: model.weight.clampp_(-1, 1)": (
+        "Raises",
+        "AttributeError: 'MLP' object has no attribute 'weight', "
+        "raised by norm=my_norms.Raises (my_norms.py:{line}, in Raises.step_hook)",
+    ),
+    "return x + self.shift": (
+        "Widened",
+        "model=mlp norm=my_norms.Widened dataset=digits: The size of tensor a (6) must match the size of tensor b (7) "
+        "at non-singleton dimension 1, raised by norm=my_norms.Widened (my_norms.py:{line}, in Wide.forward); "
+        "an example has shape (1, 8, 8)",
+    ),
+}
+
+
+@pytest.mark.parametrize(("code", "scheme", "said"), [(code, *rest) for code, rest in RAISING.items()])
+def test_plugin_that_raises_is_named_with_function_and_line_and_leaves_nothing(folder, cli, code, scheme, said):
     (folder / "my_norms.py").write_text(ODD)
-    status, _, stderr = cli("run", *TINY, "norm=my_norms.Raises", "plugins=[my_norms]")
-    line = 1 + ODD.splitlines().index("        return lambda: model.weight.clampp_(-1, 1)")
-    where = f"raised by norm=my_norms.Raises (my_norms.py:{line}, in Raises.step_hook)"
-    assert (status, stderr) == (2, f"normexp: AttributeError: 'MLP' object has no attribute 'weight', {where}\n")
+    status, _, stderr = cli("run", *TINY, f"norm=my_norms.{scheme}", "plugins=[my_norms]")
+    line = 1 + [each.strip() for each in ODD.splitlines()].index(code)
+    assert (status, stderr) == (2, f"normexp: {said.format(line=line)}\n")
     assert not [*folder.glob("results/runs/*")]
 
 

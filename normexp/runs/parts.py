@@ -10,10 +10,10 @@ from normexp.data.loading import Loader
 from normexp.errors import RAISED_BY, UserError, kind_and_line
 from normexp.evidence.curves import PROBE
 from normexp.runs.optimizer_state import check_own_optimizer
-from normexp.runs.own_part import name_own_part
 from normexp.runs.situation import situation
 from normexp.training.build import build, build_norm, initialize_from_data
 from normexp.training.checks.fitting import fitting
+from normexp.training.checks.own_part import name_own_part
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.process import process_settings

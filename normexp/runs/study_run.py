@@ -21,11 +21,11 @@ from normexp.records.curve_file import csv_text
 from normexp.runs.environment import about_data
 from normexp.runs.loggers import Logs
 from normexp.runs.own_code import own_code
-from normexp.runs.own_part import name_own_part
 from normexp.runs.recorder import held
 from normexp.runs.signals import is_stop
 from normexp.seeding import seed_all, stream
 from normexp.studies.base import Outcome, Study, StudyContext
+from normexp.training.checks.own_part import name_own_part
 from normexp.training.machine.hardware import choose_device, describe
 from normexp.training.machine.processor import load_average
 from normexp.training.process import modes_of_torch, threads_and_random_kept

@@ -25,7 +25,6 @@ from normexp.runs.environment import environment
 from normexp.runs.loggers import Logs
 from normexp.runs.optimizer_state import check_own_optimizer
 from normexp.runs.own_code import changed_code, with_another
-from normexp.runs.own_part import name_own_part
 from normexp.runs.progress import NullProgress, Progress
 from normexp.runs.recorder import Recorder, held
 from normexp.runs.signals import is_stop, stop_signals
@@ -34,6 +33,7 @@ from normexp.seeding import seed_all, stream
 from normexp.training.batches import EVALUATION_BATCH, Batch, Examples, sequential_batches
 from normexp.training.build import build, initialize_from_data
 from normexp.training.checks.fitting import fitting
+from normexp.training.checks.own_part import name_own_part
 from normexp.training.components import Components
 from normexp.training.fit import fit
 from normexp.training.machine.hardware import peak_memory

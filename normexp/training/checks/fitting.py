@@ -7,8 +7,9 @@ from contextlib import contextmanager
 
 from normexp.config import Config
 from normexp.config.instantiate import has_own
-from normexp.errors import UserError, first_line, kind_and_line, whose_memory
+from normexp.errors import UserError, first_line, kind_and_line, raised_by, whose_memory
 from normexp.norms.convert import WAY_OUT
+from normexp.training.checks.own_part import name_own_part
 
 AS_INDICES = "; tokens come as numbers (float32): x.long()"  # an embedding takes them so
 
@@ -30,12 +31,13 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
     except Exception as error:
         if isinstance(error, UserError) or not (own or isinstance(error, known)):
             raise
+        name_own_part(error, config)
         reason = first_line(error) if isinstance(error, known) else kind_and_line(error)
         reason = reason.removesuffix(f"; {WAY_OUT}")
         if (whose := whose_memory(error)) or "Storage size" in reason:
             reason = f"the network is larger than the memory of {whose or 'this machine'}"
         elif isinstance(error, RuntimeError):
-            reason += shape + (AS_INDICES if "'indices'" in reason else "")
+            reason += raised_by(error) + shape + (AS_INDICES if "'indices'" in reason else "")
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
         chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
         if heads := config["model"].get("qk_norm"):

@@ -19,6 +19,7 @@ from normexp.seeding import seeded
 from normexp.training.checks.fitting import fitting
 from normexp.training.checks.forms import forms_kept
 from normexp.training.checks.order import check_order
+from normexp.training.checks.own_part import name_own_part
 from normexp.training.checks.unkept_state import check_computed, check_state
 
 Autocast = Callable[[], AbstractContextManager[object]]
@@ -67,6 +68,7 @@ def check_update(config: Config, model: nn.Module, data: Data, device: torch.dev
         except Exception as error:
             if whose_memory(error):
                 raise
+            name_own_part(error, config)
             raise RuntimeError(f"with precision={config['precision']}: {kind_and_line(error)}") from error
 
 

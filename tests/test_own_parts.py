@@ -522,20 +522,16 @@ def test_own_parts_a_scale_of_numpy_is_a_number_in_the_record(cli, folder):
     assert not normexp.load(run).left_out
 
 
-def test_own_parts_a_scheme_that_keeps_a_module_for_the_next_run_is_refused(cli, folder):
-    words = ("run", "norm=odd_parts.Kept", "model=mlp", MINE, *TINY)
-    assert cli(*words)[0] == 0
-    status, _, stderr = cli(*words, "seed=1")
+def test_own_parts_a_scheme_that_keeps_a_module_for_the_next_network_is_refused(cli, folder):
+    status, _, stderr = cli("run", "norm=odd_parts.Kept", "model=mlp", MINE, *TINY)
     told = "(BatchNorm1d) is of a network built before; make a new one at every call"
     assert (status, len(stderr.splitlines())) == (2, 1)
     assert "model=mlp norm=odd_parts.Kept: " in stderr
     assert told in stderr
 
 
-def test_own_parts_a_network_that_was_trained_already_is_refused(cli, folder):
-    words = ("run", "model=odd_parts.once", MINE, *TINY)
-    assert cli(*words)[0] == 0
-    status, _, stderr = cli(*words, "seed=1")
+def test_own_parts_a_network_that_was_built_already_is_refused(cli, folder):
+    status, _, stderr = cli("run", "model=odd_parts.once", MINE, *TINY)
     told = "model=odd_parts.once: returns the network that it returned before; build a new one at every call"
     assert (status, stderr) == (2, f"normexp: {told}\n")
 
@@ -662,7 +658,7 @@ MISTAKES = {
     "complex outputs": (_odd("y + 1j"), "the network's outputs are torch.complex64, and must be real numbers"),
     "nothing trained": (_odd("y.detach()"), "no parameter that is trained has a part in the network's outputs"),
     "an error without words": (_odd("{}[0]"), "KeyError: 0"),
-    "the end of the program": (_odd("sys.exit(0)"), "run: code that it called ended the program (SystemExit: 0)"),
+    "the end of the program": (_odd("sys.exit(0)"), "SystemExit: 0, raised by model=odd_parts.Odd (odd_parts.py:"),
     "one number a row": (
         ["dataset=house_prices", *_odd("y[:, 0]")],
         "the network's outputs have shape (16,), they must have (16, 1)",
@@ -758,7 +754,7 @@ MISTAKES = {
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
     "a layer of other rows": (
         ["dataset=odd_parts.Reading", *_odd("self.layers[1](y)")],
-        "shapes cannot be multiplied (16x2 and 4x2); an example has shape (4,)",
+        "shapes cannot be multiplied (16x2 and 4x2), raised by model=odd_parts.Odd (odd_parts.py:",
     ),
     "no such optimizer": (["optim=torch.optim.Nope", "optim.lr=1"], "torch.optim.Nope: cannot be imported"),
     "a start that fails": (

@@ -121,6 +121,7 @@ BY_HAND: Mapping[str, str] = {
     "docs/which_norm.md": "20 0.2 0.05",
     "arpit2016_batch_size_1/deviations": "8 8 12 18 50,000",
     "arpit2016_data_normalization/deviations": "16 50,000",
+    "arpit2016_optimizers/deviations": "8 8 16 2 50,000",
     "arpit2016_table/deviations": "60 2015 8 8 16 50,000",
     "arpit_weight_norm_initialization/deviations": "100 50 500",
     "ba2016_figure2/deviations": "5,000 120 65,829",
@@ -144,6 +145,7 @@ BY_HAND: Mapping[str, str] = {
     "digits_rates_grid/deviations": "2",
     "dyt2025/deviations": "30,000 750",
     "ferreira2024_exercises/deviations": "5 6",
+    "hoffer2017_f1/deviations": "2,048 2,656 8 8",
     "inference_cost/deviations": "19,000 344,000 21,500 9 0 4 13 24 24",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000",
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 201 210 18 35 35 4 101 110 15 0.051 15 25",
@@ -166,6 +168,7 @@ BY_HAND: Mapping[str, str] = {
     "ln_invariances/deviations": "3",
     "ln_variable_length/deviations": "2",
     "mnist1d/deviations": "2.58 1,000 94",
+    "moving_input/deviations": "9 45",
     "normprop_jacobian/deviations": "500",
     "online_fashion_mnist/deviations": "20 400 8 8",
     "running_statistics/deviations": "64 0.00001 5",
@@ -196,6 +199,7 @@ BY_HAND: Mapping[str, str] = {
 
 # Phrases of a set-up that give a number to what another key, or none, sets.
 SPOKEN: Mapping[str, Sequence[str]] = {
+    "arpit2016_optimizers": ("100 updates",),
     "arpit2016_table": ("400 updates",),  # rungs of the choice, here and below
     "arpit2016_data_normalization": ("rate of 0.1", "1,000 held-out"),  # of a choice that is not among the records
     "batch_norm_placement": ("150 steps",),
@@ -216,6 +220,7 @@ SET_UPS: Mapping[str, str] = {
     "ba2016_figure2": "120 10,000 0.01",
     "ba2016_figure2_babi": "9,000 0.01",
     "ba2016_figure6": "60",
+    "arpit2016_optimizers": "400",  # of the choice
     "arpit2016_table": "50,000 1,600 11",
     "batch_collision": "0.5",
     "batch_norm_and_dropout": "12 24",  # an eighth of 96 and 192

@@ -50,8 +50,9 @@ def test_table_of_every_kind_is_read_alike(table, content: str) -> None:
     assert [read.column(name).tolist() for name in read.columns] == [[1.5, 3], [2, 4], ["X", "Y"]]
 
 
-def test_table_name_with_a_line_break_in_quotes_is_one_column(table) -> None:
-    assert list(table('"size\nm2",b\n1,2\n').columns) == ["size\nm2", "b"]
+@pytest.mark.parametrize("name", ["size\nm2", "size \r\n\r\n m2\n", "size\u2028m2"])
+def test_table_name_on_several_lines_is_one_that_can_be_typed(table, name) -> None:
+    assert list(table(f'"{name}",b\n1,2\n').columns) == ["size m2", "b"]
 
 
 def test_table_name_with_a_delimiter_in_quotes_is_one_column(table) -> None:

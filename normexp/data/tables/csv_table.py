@@ -40,12 +40,17 @@ def read_table(path: Path) -> Table:
     text = _text(path)
     delimiter = _delimiter(path, text)
     (_, header), *rows = _rows(path, text, delimiter)
-    names = [name.strip() for name in header]
+    names = [_on_one_line(name) for name in header]
     _check_header(path, names)
     _check_rows(path, rows, len(names))
     columns = zip(*(cells for _, cells in rows), strict=True)
     stripped = {name: _plain(cells) for name, cells in zip(names, columns, strict=True)}
     return Table(path, stripped, tuple(line for line, _ in rows), *decimal_sign(delimiter, stripped.values()))
+
+
+def _on_one_line(name: str) -> str:
+    """Return the name of a column as it is typed: spreadsheets write long ones on several lines."""
+    return " ".join(filter(None, map(str.strip, name.splitlines())))
 
 
 def _plain(cells: Iterable[str]) -> tuple[str, ...]:

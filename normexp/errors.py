@@ -20,6 +20,10 @@ class UserError(Exception):
     """Something the user gave cannot work: a name, a value, a file. The message is one complete line."""
 
 
+class Several(UserError):
+    """Several things cannot work; the message has a line for each."""
+
+
 class NoRoom(UserError):
     """The disk is full: no fault of what was asked, which goes on once there is room."""
 
@@ -36,7 +40,7 @@ class Impossible(UserError):
     """Every value is allowed, but together they cannot work; a sweep leaves such a cell out and says why."""
 
 
-class Unavailable(UserError):
+class Unavailable(Several):
     """Data that are needed, or the device, cannot be had, so nothing was started; a line for each of the data sets."""
 
 

@@ -21,6 +21,7 @@ from normexp.config.places import place
 from normexp.config.text import shortened
 from normexp.errors import (
     Interrupted,
+    Several,
     Submitted,
     UserError,
     came_of_interrupt,
@@ -60,7 +61,7 @@ def _main(given: list[str]) -> int:
     except UserError as error:
         if debug:
             raise
-        for line in str(error).splitlines():
+        for line in str(error).split("\n") if isinstance(error, Several) else [str(error)]:
             logger.error(line)
         return 2
     except Submitted as elsewhere:

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path, PurePath
 from shlex import quote
 
-from normexp.errors import UserError
+from normexp.errors import Several, UserError
 from normexp.records.archive import packed
 from normexp.records.beside import Contradiction, beside
 from normexp.records.counting import Choice, Runs, better, whole
@@ -117,7 +117,7 @@ def _merge(sources: Mapping[Path, Runs], target: Path, there: Runs, ignored: set
         choice.contradictions.append(str(what))
     if lines := choice.contradictions:
         more = f"\nand {len(lines) - NAMED} more" if len(lines) > NAMED else ""
-        raise UserError("\n".join(f"contradicts: {line}" for line in lines[:NAMED]) + more)
+        raise Several("\n".join(f"contradicts: {line}" for line in lines[:NAMED]) + more)
     left += apart if place else [f"{name}: only a folder can take it" for name in declared]
     if place:
         _write_beside(place, declared)

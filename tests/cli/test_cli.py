@@ -18,6 +18,7 @@ from normexp.errors import Interrupted
 LONG = {
     "a verb longer than a name of a file": (["a" * 300], f"no command '{'a' * 300}'"),
     "a setting longer than a name of a file": (["run", "a" * 300], "is not key=value"),
+    "a name of a file on two lines": (["reproduce", "a\nb.yaml"], "a\\nb.yaml: no such file"),
     "more seeds than a number has digits": (["run", "--seeds", "1" * 5000], "option '--seeds' does not exist"),
 }
 

@@ -245,9 +245,15 @@ def test_file_that_does_not_exist_is_told_with_the_nearest(tmp_path: Path) -> No
         table_path(str(tmp_path))
 
 
-def test_number_that_float32_cannot_hold_is_told_as_one(table) -> None:
-    with pytest.raises(UserError, match=r"line 3, column 'a': '1e300' is beyond 3\.4e\+38"):
-        table("a,b\n1,2\n1e300,2\n").column("a")
+@pytest.mark.parametrize("number", ["1e300", "-1e999", "9" * 400])
+@pytest.mark.parametrize("before", ["1\n", ""], ids=["beside a smaller one", "alone"])
+def test_number_that_float32_cannot_hold_is_told_as_one(table, number, before) -> None:
+    with pytest.raises(UserError, match=r"line \d, column 'a': '(1e300|-1e999|9{200}.*)' is beyond 3\.4e\+38"):
+        table(f"a|b\n{before.replace(chr(10), '|2' + chr(10))}{number}|2\n").column("a")
+
+
+def test_infinity_is_no_number_but_a_word(table) -> None:
+    assert table("a,b\ninf,2\n-inf,2\n").column("a").tolist() == ["inf", "-inf"]
 
 
 CELLS = ["1", "-2.5e3", "+0.1", ".5", "٣", "", "1_0", "nan", "-nan", "inf", "1e39", "1,5", "1.003", "1 003", "x", "0x1"]

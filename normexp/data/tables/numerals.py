@@ -89,8 +89,9 @@ def number_in(cell: str, decimal: str) -> float | None:
 
 
 def is_large(cell: str, decimal: str) -> bool:
-    """Tell whether a cell is a finite number that is too large."""
+    """Tell whether a cell is a number that is too large, be it so for float64, too; the word inf is none."""
     try:
-        return "_" not in cell and LARGEST_FLOAT < abs(float(cell.replace(decimal, "."))) < math.inf
+        large = abs(float(cell.replace(decimal, "."))) > LARGEST_FLOAT
     except ValueError:
         return False
+    return large and "_" not in cell and any(map(str.isdigit, cell))

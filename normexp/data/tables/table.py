@@ -60,7 +60,8 @@ class Table:
         cells, decimal = self.reading(name)
         numbers = numbers_in(cells, decimal)
         odd = [row for row, cell in enumerate(cells) if cell and numbers[row] is None]
-        if odd and len(odd) == sum(map(bool, cells)):
+        only_odd = len(odd) == sum(map(bool, cells))
+        if odd and only_odd and not all(is_large(cells[row], decimal) for row in odd):
             return words_as_array(cells)
         if odd:
             raise self._slip(name, odd, cells[odd[0]], way_out)
@@ -159,9 +160,8 @@ class Table:
         return None if None in numbers_in([cell or "0" for cell in plain], other) else plain
 
     def _slip(self, name: str, rows: Sequence[int], cell: str, way_out: str) -> UserError:
-        what = (
-            f"beyond {LARGEST_FLOAT:.1e}" if is_large(cell, self.decimal) else "not a number, though others there are"
-        )
+        large = is_large(cell, self.decimal)
+        what = f"beyond {LARGEST_FLOAT:.1e}" if large else "not a number, though others there are"
         more = f" ({len(rows)} such cells)" if len(rows) > 1 else ""
         return UserError(
             f"{self.path}: line {self.lines[rows[0]]}, column {name!r}: {excerpt(cell)} is {what}{more}; "

@@ -8,7 +8,9 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from one_line import one_line_error
 
@@ -239,6 +241,10 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
         (lambda: normexp.run(["norm=bath"]), r"did you mean batch\?"),
         (lambda: normexp.load(), "no path given"),
         (lambda: normexp.load("nowhere"), "no such file"),
+        (lambda: normexp.run(["model=linear"], force="no"), "force='no': must be True or False"),
+        (lambda: normexp.sweep(["model=linear"], force="no"), "force='no': must be True or False"),
+        (lambda: normexp.load_model("results", input_shape=(3, "a")), r"input_shape=\(3, 'a'\): must be a tuple"),
+        (lambda: normexp.load_model("results", num_outputs="a"), r"num_outputs='a': must be an integer in \[1, inf\)"),
     ],
 )
 def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None:
@@ -275,6 +281,29 @@ def test_load_model_takes_what_is_given_of_the_shapes(folder: Path) -> None:
     for given in ({"input_shape": (3,)}, {"num_outputs": 7}):
         with pytest.raises(normexp.UserError, match="its checkpoint is of another network"):
             normexp.load_model(run, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"by": None}, r"table: by=None is no key; give for example by=\['norm', 'optim\.lr'\]"),
+        ({"by": ["norm", 3]}, "table: by=3 is no key"),
+        ({"against": ["none"]}, r"table: against=\['none'\] is no name of an arm"),
+        ({"format": None}, "table format 'None' does not exist; allowed: md, csv, tex, html"),
+    ],
+)
+def test_a_table_of_what_is_no_text_is_refused_in_one_line(folder: Path, given: dict[str, Any], message: str) -> None:
+    normexp.run(OVERRIDES)
+    with one_line_error(message):
+        normexp.load("results").table(**given)
+
+
+@pytest.mark.parametrize("kind", [list, tuple, set, frozenset, np.array])
+def test_runs_are_chosen_by_several_values_of_any_kind(folder: Path, kind: Callable[[list[str]], Any]) -> None:
+    run = normexp.run(OVERRIDES)
+    assert list(normexp.load("results").where(norm=kind([run.config["_choices_"]["norm"]])).runs["run"]) == [
+        run.path.name
+    ]
 
 
 def test_one_key_makes_the_rows_of_a_table(folder: Path) -> None:

@@ -54,6 +54,12 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
     return texts
 
 
+def check_truth(name: str, value: object) -> None:
+    """Raise UserError for an argument of Python's that is neither True nor False: the text "no" would count as True."""
+    if not isinstance(value, bool):
+        raise UserError(f"{name}={value!r}: must be True or False")
+
+
 def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
     """Return the first words that are a setting with spaces in it (`norm = batch`, `norm batch`), and the setting."""
     for i, word in enumerate(words[:-1]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -71,10 +71,7 @@ class Results:
 
         Raises: UserError for a key or a value that no run has, and where no run is left.
         """
-        texts = {
-            key: [str(each) for each in (value if isinstance(value, list | tuple) else [value])]
-            for key, value in wanted.items()
-        }
+        texts = {key: [str(each) for each in _several(value)] for key, value in wanted.items()}
         return Results(where(self.frame, texts), self.paths)
 
     def table(self, format: str = "md", by: str | Sequence[str] = (), against: str | None = None) -> str:
@@ -85,9 +82,19 @@ class Results:
             by: the key or keys whose values make the rows, instead of the arms.
             against: an arm, to which every row's difference is told, paired by seed.
         """
-        if format not in FORMATS:
-            raise unknown("table format", format, FORMATS)
-        return FORMATS[format](table(self.frame, [by] if isinstance(by, str) else by, against))
+        if not isinstance(format, str) or format not in FORMATS:
+            raise unknown("table format", str(format), FORMATS)
+        keys = list(_several(by))
+        if odd := [key for key in keys if not isinstance(key, str)]:
+            raise UserError(f"table: by={odd[0]!r} is no key; give for example by=['norm', 'optim.lr']")
+        if not isinstance(against, str | None):
+            raise UserError(f"table: against={against!r} is no name of an arm; give for example against='none'")
+        return FORMATS[format](table(self.frame, keys, against))
+
+
+def _several(given: Any) -> Iterable[Any]:
+    """Return what is given as one value, or as several: a list, a set, an array."""
+    return given if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
 
 
 def load(*paths: str | os.PathLike[str]) -> Results:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import check_values, with_defaults
 from normexp.config.instantiate import TRUSTED, is_inside, own_parts
-from normexp.config.overrides import listed_overrides
+from normexp.config.overrides import check_truth, listed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
 from normexp.errors import UserError
@@ -37,6 +38,7 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
     Raises: UserError for a mistake, in one line; Interrupted after Ctrl-C or SIGTERM, where the same call continues.
     """
     overrides = listed_overrides(overrides)
+    check_truth("force", force)
     with naming(recipe(overrides)):
         return runs.run(compose(with_recipe(overrides)), force=force)
 
@@ -59,7 +61,7 @@ def load_model(
 
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
-    _check_given(path, input_shape)
+    _check_given(path, input_shape, num_outputs)
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
     from normexp.training.process import modes_of_torch
@@ -98,13 +100,19 @@ def _shapes(directory: RunDirectory, config: Config) -> tuple[tuple[int, ...], i
     return data.input_shape, data.num_outputs
 
 
-def _check_given(path: object, input_shape: object) -> None:
+def _check_given(path: object, input_shape: object, num_outputs: object) -> None:
     if not isinstance(path, str | os.PathLike):
         raise UserError(f"load_model: {path!r} is no path; give one run directory")
     if path == "":
         raise UserError("load_model: '' is empty; is a variable not set?")
-    if input_shape is not None and not isinstance(input_shape, Sequence):
+    if input_shape is not None and not (isinstance(input_shape, Sequence) and all(map(_is_size, input_shape))):
         raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
+    if num_outputs is not None and not _is_size(num_outputs):
+        raise UserError(f"num_outputs={num_outputs!r}: must be an integer in [1, inf)")
+
+
+def _is_size(value: object) -> bool:
+    return isinstance(value, Integral) and int(value) > 0
 
 
 def _without_weights(directory: RunDirectory) -> str:

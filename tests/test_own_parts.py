@@ -618,6 +618,15 @@ def test_own_parts_files_count_by_content(cli, folder):
     assert run_of(cli, *words) != first
 
 
+def test_own_parts_print_beside_what_a_run_answers(cli, folder):
+    source = (folder / "my_parts.py").read_text().replace("def __init__", 'print("imported")\n\n    def __init__', 1)
+    (folder / "my_parts.py").write_text(source)
+    status, stdout, stderr = cli("run", "model=my_parts.Net", MINE, *TINY, "--quiet")
+    assert status == 0
+    assert "imported\n" in stderr
+    assert (stdout.count("\n"), Path(stdout.strip()).is_dir()) == (1, True)
+
+
 def _data(made: str, said: str) -> tuple[list[str], str]:
     return ["dataset=odd_parts.Reading", f"dataset.made='{made}'"], f"odd_parts.Reading: {said}"
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from normexp.cli.streams import print_answer
+from normexp.cli.streams import print_answer, prints_beside_answer
 from normexp.config.text import shortened
 from normexp.diagnosis.settings import broken_range
 from normexp.errors import UserError, first_line, kind_and_line, line_in, nearest_path, unknown
@@ -16,6 +16,8 @@ from normexp.records.files import make_folder
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from normexp.diagnosis.finding import Diagnosis
 
 FIXES = ("recalibrate", "convert=group")
 NEEDS = {"weight_decay": "lr", "momentum": "weight_decay"}  # what is computed from each needs another, too
@@ -27,14 +29,19 @@ NPY = b"\x93NUMPY"  # begins every .npy file
 def diagnose(arguments: argparse.Namespace) -> int:
     """Print the diagnosis, of the repaired network where there is a repair; 1 if it has faults."""
     _check(arguments)
+    with prints_beside_answer():
+        found = _found(arguments)
+    print_answer(plain_json(found.as_json()) if arguments.json else f"{found}\n", arguments.json)
+    return 1 if found.faults else 0
+
+
+def _found(arguments: argparse.Namespace) -> Diagnosis:
     model, data = _network(arguments.network, arguments.data)
     from normexp.diagnosis.diagnose import diagnose
 
     if arguments.fix:
         model = _repaired(model, data, arguments.fix, Path(arguments.out))
-    found = diagnose(model, data, _settings(arguments))
-    print_answer(plain_json(found.as_json()) if arguments.json else f"{found}\n", arguments.json)
-    return 1 if found.faults else 0
+    return diagnose(model, data, _settings(arguments))
 
 
 def _check(arguments: argparse.Namespace) -> None:

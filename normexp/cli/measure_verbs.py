@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
+from normexp.cli.streams import prints_beside_answer
 from normexp.config.hints import path_hint
 from normexp.config.options import options, said_by
 from normexp.config.own import may_be_module
@@ -21,12 +22,13 @@ def check(arguments: argparse.Namespace) -> int:
     from normexp.norms.checks.commands import check_command
     from normexp.training.build import build_norm
 
-    norm = build_norm(config)
     scheme = config.choices["norm"]
     exact = said_by("norm", scheme, "_gradient_") != "approximate"
     mixes = said_by("norm", scheme, "_batch_statistics_") if scheme != "stack" else None  # its parts are anybody's
     flags = {"exact_gradient": exact, "mixes_examples": mixes, "full": arguments.full, "inductor": arguments.inductor}
-    text, holds = check_command(norm, repr(norm), **flags)
+    with prints_beside_answer():
+        norm = build_norm(config)
+        text, holds = check_command(norm, repr(norm), **flags)
     print(text)
     return 0 if holds else 1
 

@@ -7,6 +7,7 @@ import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from normexp.cli.streams import prints_beside_answer
 from normexp.config.allowed import check_count
 from normexp.config.text import amount, shortened
 from normexp.errors import UserError, unknown
@@ -119,7 +120,9 @@ def sample(arguments: argparse.Namespace) -> int:
     plugins = _plugins(arguments.words)
     options = (arguments.prompt, arguments.length, arguments.texts, arguments.temperature, arguments.file, plugins)
     begin = "\n" if arguments.prompt is None else arguments.prompt
-    print("\n\n".join(printable_lines(begin + text) for text in texts_of(arguments.path, *options)))
+    with prints_beside_answer():
+        texts = texts_of(arguments.path, *options)
+    print("\n\n".join(printable_lines(begin + text) for text in texts))
     return 0
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from normexp.cli.composed import overrides
+from normexp.cli.streams import prints_beside_answer
 from normexp.cli.sweep_verbs import sweep
 from normexp.config.recipe import Item, described, naming, recipe, texts, with_recipe
 from normexp.config.text import as_argument
@@ -53,7 +54,7 @@ def _train(arguments: argparse.Namespace) -> int:
 
     progress = NullProgress if arguments.quiet else ProgressReporter
     notes = [described(settings)] if settings and not arguments.quiet else []
-    with saved(config, arguments.save), naming(settings):
+    with saved(config, arguments.save), naming(settings), prints_beside_answer():
         directory = run(config, force=arguments.force, progress=progress, notes=notes)
     if not arguments.quiet:
         from normexp.report.commands.closing import compare, study_results
@@ -78,7 +79,8 @@ def _print_sample(config: Config, directory: RunDirectory) -> None:
     from normexp.runs.sample import sample
 
     try:
-        (text,) = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])
+        with prints_beside_answer():
+            (text,) = sample(directory.path, file=config["dataset"]["file"], plugins=config["plugins"])
     except UserError as error:  # its last update was one too many, or the text has changed meanwhile
         logger.info(f"no sample: {error}")
     else:

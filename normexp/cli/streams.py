@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout, suppress
 from io import TextIOWrapper
 from typing import TextIO
 
@@ -30,6 +31,13 @@ def replace_unknown_characters() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+
+
+@contextmanager
+def prints_beside_answer() -> Iterator[None]:
+    """Let what code of the user's own prints go to standard error: standard output has what a verb answers alone."""
+    with redirect_stdout(sys.stderr):
+        yield
 
 
 def print_answer(text: str, is_json: bool) -> None:

@@ -45,6 +45,10 @@ def tied():
 
 def fails():
     raise KeyError("x")
+
+def loud():
+    print("made")
+    return net(), batch()
 """
 
 
@@ -93,6 +97,12 @@ def test_a_repaired_network_whose_weights_share_memory_is_written_by_every_name(
     places = {model.get_parameter(each).untyped_storage().data_ptr() for each in (one, other)}
     assert len(places) == 1
     assert kinds(model, data) == set()
+
+
+def test_what_a_network_prints_is_no_part_of_the_answer(folder, cli):
+    _, stdout, stderr = cli("diagnose", "some_nets:loud", "--json")
+    assert json.loads(stdout)
+    assert stderr.startswith("made\n")
 
 
 def test_the_command_prints_json(folder, cli):

@@ -627,6 +627,15 @@ def test_own_parts_print_beside_what_a_run_answers(cli, folder):
     assert (stdout.count("\n"), Path(stdout.strip()).is_dir()) == (1, True)
 
 
+@pytest.mark.parametrize(("name", "which"), [("copy", "Python's own"), ("yaml", "an installed"), ("torch", None)])
+def test_own_parts_hidden_by_an_installed_module_are_said_to_be(cli, folder, name, which):
+    if which:
+        (folder / "my_parts.py").rename(folder / f"{name}.py")
+    status, _, stderr = cli("run", f"model={name}.Nett", f"plugins=[{name}]", *TINY)
+    hidden = f"what the current folder has as {name} is hidden by {which} module of that name: give it another"
+    assert (status, stderr.count("\n"), hidden in stderr) == (2, 1, which is not None)
+
+
 def _data(made: str, said: str) -> tuple[list[str], str]:
     return ["dataset=odd_parts.Reading", f"dataset.made='{made}'"], f"odd_parts.Reading: {said}"
 

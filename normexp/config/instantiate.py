@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from importlib import import_module
+from importlib.machinery import PathFinder
 from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
@@ -46,10 +47,21 @@ def _near(module: str, name: str, error: BaseException) -> str:
     """Return what may have been meant: another name of the module, or a file of the current folder."""
     if module == "__main__":  # of another process than the one where a notebook's cell, or a script, defined it
         return "; put it into a file"
+    if hidden := _hidden(module.partition(".")[0]):
+        return hidden
     if isinstance(error, ModuleNotFoundError) and is_inside(module, [error.name or ""]):
         close = nearest(module, modules_here(), cutoff=0.7)
         return did_you_mean(close) or f"; no {module.replace('.', '/')}.py in the current folder, and not installed"
     return did_you_mean(nearest(name, _defined_in(module)) if isinstance(error, AttributeError) else None)
+
+
+def _hidden(root: str) -> str:
+    """Say that what the current folder has under a name is hidden by an installed module, as test.py is by Python's."""
+    here, found = PathFinder.find_spec(root, [str(Path.cwd())]), getattr(sys.modules.get(root), "__spec__", None)
+    if here is None or found is None or here.origin == found.origin:
+        return ""
+    which = "Python's own" if root in sys.stdlib_module_names else "an installed"
+    return f"; what the current folder has as {root} is hidden by {which} module of that name: give it another"
 
 
 def is_inside(module: str, roots: Sequence[str]) -> bool:

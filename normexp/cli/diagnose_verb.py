@@ -109,7 +109,8 @@ def _data(name: str) -> Any:
         with path.open("rb") as file:
             if not file.read(len(NPY)).startswith(NPY):
                 raise ValueError("it does not begin as a .npy file does")
-        return torch.from_numpy(np.load(name, allow_pickle=False))
+        array = np.load(name, allow_pickle=False)
+        return torch.from_numpy(array.astype(array.dtype.newbyteorder("="), copy=False))  # another machine's, too
     except (OSError, ValueError, TypeError, EOFError, MemoryError) as error:
         raise UserError(f"{name}: cannot be read as an array ({first_line(error)})") from None
 

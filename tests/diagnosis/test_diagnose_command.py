@@ -5,6 +5,7 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from networks_to_diagnose import kinds, small
@@ -97,6 +98,15 @@ def test_a_repaired_network_whose_weights_share_memory_is_written_by_every_name(
     places = {model.get_parameter(each).untyped_storage().data_ptr() for each in (one, other)}
     assert len(places) == 1
     assert kinds(model, data) == set()
+
+
+def test_an_array_in_the_byte_order_of_another_machine_is_read(folder, cli):
+    batch = 2 + np.random.default_rng(0).normal(size=(32, 3, 8, 8)).astype(np.float32)
+    for name, order in (("here.npy", "="), ("there.npy", "<>"[sys.byteorder == "little"])):
+        np.save(name, batch.astype(batch.dtype.newbyteorder(order)))
+    answers = [cli("diagnose", "some_nets:net", name, "--json")[1] for name in ("here.npy", "there.npy")]
+    found = [json.loads(answer)["findings"] for answer in answers]
+    assert found[0] == found[1] != []
 
 
 def test_what_a_network_prints_is_no_part_of_the_answer(folder, cli):

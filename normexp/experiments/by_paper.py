@@ -45,12 +45,13 @@ def says(text: str, words: str) -> bool:
 def by_paper(words: str, among: Iterable[str]) -> list[str]:
     """Return the experiments of ours, out of some, whose paper, item or title has all of these words.
 
-    In place of the whole title of a paper its number counts, which stands there.
+    In place of the whole title of a paper its number alone counts, which stands there: "Layer Normalization" is that
+    paper, and not all that is about layer normalization.
     """
-    folder, wanted = config_dir() / "experiment", set(looked_for(words))
+    number = number_of(words)
+    folder, wanted = config_dir() / "experiment", set(looked_for(number or words))
     heads = {name: HEAD.findall((folder / f"{name}.yaml").read_text(encoding="utf-8")) for name in among}
-    said = {name: set(looked_for(" ".join(head))) for name, head in heads.items()}
-    return [name for name, there in said.items() if wanted and (wanted <= there or number_of(words) in there)]
+    return [name for name, head in heads.items() if wanted and wanted <= set(looked_for(" ".join(head)))]
 
 
 def proposed(words: str, among: Iterable[str]) -> str | None:

@@ -33,6 +33,12 @@ def test_a_paper_is_found_by_its_title(typed: str, found: str) -> None:
     assert any(name.startswith(found) for name in by_paper(typed, names()))
 
 
+def test_a_title_is_that_paper_and_not_all_that_is_about_it() -> None:
+    found = by_paper("Layer Normalization", names())
+    assert "ba2016_figure6" in found
+    assert "batch_or_layer" not in found
+
+
 def test_a_claim_is_found_by_the_title_of_its_paper_though_it_has_none_of_its_words() -> None:
     assert says("[Ba, Kiros & Hinton 2016, arXiv:1607.06450] It trains faster", "Layer Normalization")
     assert not says("[Ioffe & Szegedy 2015, arXiv:1502.03167] It trains faster", "Layer Normalization")

@@ -193,6 +193,8 @@ def test_recipe_of_a_study(copied):
 
 def test_recipe_of_an_experiment(copied):
     text = (TOP / "configs/experiment/digits_five_schemes.yaml").read_text()
-    copied.write("configs/experiment/added.yaml", text)
+    copied.write("configs/experiment/added.yaml", re.sub("^paper: .*", "paper: Doe 2099, arXiv:2099.00001", text))
+    copied.append("configs/papers.yaml", "'2099.00001': Rings and other things\n")
     assert copied.touched == listed("An experiment:")
     copied.passes("-m", "normexp", "reproduce", "added", "scale=smoke", "results_dir=results")
+    copied.pytest("tests/experiments/test_by_paper.py", "-k", "title")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -75,21 +75,22 @@ class Plans:
         experiment = self.experiment
         if experiment.select is None:
             return self.run_plan()
-        undecided = self.undecided
+        chosen = self._chosen()
+        undecided = self._without(chosen)
         decided = [arm for arm in self.arms if arm not in undecided]
         plan = replace(self, arms=decided).run_plan() if decided else Plan([])
         first = combinations(experiment.select)[0]
-        return Plan(plan.cells + [cell for arm in undecided for cell in self._cells(arm, self._chosen, first)])
+        return Plan(plan.cells + [cell for arm in undecided for cell in self._cells(arm, chosen, first)])
 
     @property
     def undecided(self) -> list[str]:
         """The arms for which hyperparameters are still to be chosen."""
-        if self.experiment.select is None:
-            return []
-        chosen = self._chosen
+        return [] if self.experiment.select is None else self._without(self._chosen())
+
+    def _without(self, chosen: Collection[str]) -> list[str]:
+        """Return the arms of which not every choice is among these."""
         return [arm for arm in self.arms if not all(name in chosen for name in self.experiment.choices([arm]))]
 
-    @property
     def _chosen(self) -> Mapping[str, Mapping[str, Any]]:
         there = choice_path(self.experiment, self.results).exists()
         return read_choice(self.experiment, self.results) if there else {}

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-
 from normexp.probes.base import Situation
 from normexp.training.components import Components
 
 
 def situation(components: Components, step: int) -> Situation:
     """Return it after some steps: the network itself, whose compiled form would not run the hooks."""
-    test = components.evaluated["test"]
     return Situation(
         model=components.model,
-        test=lambda count: test.take(torch.arange(min(count, len(test)), device=components.device)),
+        test=components.evaluated["test"].first,
         training=components.batches.first,
         loss=components.task.loss,
         rate=components.lr(step),

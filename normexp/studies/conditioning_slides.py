@@ -43,7 +43,7 @@ class ConditioningSlides(Study):
         if context.data.task != "regression":
             raise UserError(f"study=conditioning_slides: dataset={context.config.choices['dataset']} is no regression")
         examples = context.components.batches.examples
-        x, y = (each.double().cpu() for each in examples.take(torch.arange(len(examples))))
+        x, y = (each.double().cpu() for each in examples.first(len(examples)))
         around = Expansion.of(x.flatten(1), y, context.seed)
         numbers = [
             *_expansions(around),

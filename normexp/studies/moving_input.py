@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-import torch
 from torch import Tensor
 
 from normexp.errors import UserError
@@ -48,7 +47,7 @@ class MovingInput(Study):
         components = context.components
         self._check(components)
         moving = Moving(components.batches, self.drift / components.steps)
-        walk = Walk(replace(components, batches=moving), moving, self.examples)
+        walk = Walk(replace(components, batches=moving), moving, components.evaluated["test"].first(self.examples))
         asked = {round(components.steps * k / self.evaluations) for k in range(1, self.evaluations + 1)}
         return Outcome(
             [row for update in fit(walk.components) if update.done in asked for row in walk.rows(update.done)]
@@ -91,11 +90,16 @@ class Moving(TrainingBatches):
 
 @dataclass
 class Walk:
-    """A training whose inputs move, and the moments at its last evaluation."""
+    """A training whose inputs move.
+
+    Args:
+        followed: examples whose distributions are followed, standing still.
+        before: their moments at the last evaluation.
+    """
 
     components: Components
     moving: Moving
-    examples: int
+    followed: Batch
     before: Moments = field(default_factory=dict)
 
     def rows(self, done: int) -> Iterator[Row]:
@@ -108,9 +112,8 @@ class Walk:
             yield {"step": done, **inside, **self._accuracies()}
 
     def _moments(self) -> Moments:
-        model, examples = self.components.model, self.components.evaluated["test"]
-        some = examples.take(torch.arange(min(self.examples, len(examples)), device=examples.y.device))
-        entering = inputs_of(model, nonlinearities(model), self.moving.moved(some)[0])
+        model, (x, _) = self.components.model, self.moving.moved(self.followed)
+        entering = inputs_of(model, nonlinearities(model), x)
         return {name: _over_units(values) for name, values in entering.items()}
 
     def _accuracies(self) -> dict[str, float]:

@@ -62,7 +62,7 @@ class TrainAndTest(Study):
         count = min(self.examples, len(test)) // size * size  # whole batches only, as in training
         if count == 0:
             raise UserError(f"study.examples={self.examples}: less than one batch of {size}; use {size} or more")
-        x, y = test.take(torch.arange(count, device=components.device))
+        x, y = test.first(count)
         seen = {mode: torch.stack(list(self._rounds(components, x.double(), seed, mode))) for mode in (True, False)}
         return seen[True], seen[False], y
 

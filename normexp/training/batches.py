@@ -61,6 +61,10 @@ class Examples:
         """Return the examples at `index`, as they are."""
         return self._finish(self._window(index, self.crop, self.crop)), self.y[index]
 
+    def first(self, count: int) -> Batch:
+        """Return the first `count` examples as they are (all, if there are fewer)."""
+        return self.take(torch.arange(min(count, len(self)), device=self.y.device))
+
     def augmented(self, index: Tensor, shift_y: Tensor, shift_x: Tensor, mirrored: Tensor) -> Batch:
         """Return the examples at `index`, each cropped at its own shift and mirrored or not."""
         return self._finish(self._window(index + mirrored * self.size, shift_y, shift_x)), self.y[index]

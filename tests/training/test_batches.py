@@ -59,6 +59,13 @@ def test_batches_take_gives_the_images_as_they_are(crop, flip, transform):
     np.testing.assert_allclose(x.numpy(), transform.apply(IMAGES).transpose(0, 3, 1, 2), atol=1e-5)
 
 
+@pytest.mark.parametrize(("count", "found"), [(0, 0), (5, 5), (23, 23), (24, 23)])
+def test_the_first_examples_are_all_where_there_are_fewer(count, found):
+    x, y = examples(2, True).first(count)
+    assert (len(x), len(y)) == (found, found)
+    torch.testing.assert_close(x, examples(2, True).take(torch.arange(found))[0])
+
+
 @each_augmentation
 def test_batches_are_channels_last_float32(crop, flip):
     x, _ = next(TrainingBatches(examples(crop, flip), 8, seed=0).from_step(0))

@@ -60,7 +60,8 @@ def make_subject(norm: Norm, *, exact: bool = True) -> Subject:
         exact: set every `eps` to `TINY` and every `momentum` to `QUICK`.
     """
     norm = without_eps(norm) if exact else norm
-    return vectors if takes(vectors := on_vectors(norm)) else on_maps(norm)
+    vectors = on_vectors(norm)
+    return vectors if takes(vectors) else on_maps(norm)
 
 
 def on_vectors(norm: Norm) -> Subject:

@@ -97,7 +97,7 @@ BY_HAND: Mapping[str, str] = {
         "80.6 81.6"
     ),
     "docs/diagnose.md": "1 0 0 1 0 16 1 1 1 0.25 2 2 2 1 16 32 32 64 0 1",
-    "docs/faq.md": "32 128 32 8 4",
+    "docs/faq.md": "32 128 32 8 4 1",
     "docs/index.md": "3",
     "docs/performance.md": (
         "24 48 38 0 32 60 2.15 176 704 2,288 0.13 17,550 0.65 704 176 0.17 704 0.20 0.05 0.2 "
@@ -145,7 +145,9 @@ BY_HAND: Mapping[str, str] = {
     "digits_rates_grid/deviations": "2",
     "dyt2025/deviations": "30,000 750",
     "ferreira2024_exercises/deviations": "5 6",
-    "hoffer2017_f1/deviations": "2,048 2,656 8 8",
+    "hoffer2017_f1": "1 0 1",
+    "hoffer2017_f1/deviations": "2,048 96 60,000 468 2,656 14 8 8",
+    "hoffer2017_f1_gains/deviations": "2,048 96 60,000 468 2,656 14 8 8",
     "inference_cost/deviations": "19,000 344,000 21,500 9 0 4 13 24 24",
     "ioffe2015_figure1": "10,000 12.5 0.02 10,000",
     "ioffe2015_figure1/deviations": "8 8 4 101 110 15 201 210 18 35 35 4 101 110 15 0.051 15 25",
@@ -160,7 +162,7 @@ BY_HAND: Mapping[str, str] = {
     "law_norm_placement/deviations": "0 11 16 16",
     "law_orthogonalization/deviations": "800 500",
     "law_rezero/deviations": "100 102",
-    "law_update_noise/deviations": "60,000 50 100 101 8 8",
+    "law_update_noise/deviations": "60,000 100 101 8 8",
     "law_weight_distance/deviations": "4,096 4,690 8 8 900 8 8",
     "derf_start/deviations": "5 9 29 10 30",
     "dynamic_tanh_start/deviations": "0 11 20 20",

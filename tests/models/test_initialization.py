@@ -6,7 +6,7 @@ import pytest
 import torch
 from drawn_weights import drawn_weights
 from random_images import random_images
-from torch import nn
+from torch import Tensor, nn
 
 from normexp.config import compose, options
 from normexp.config.instantiate import instantiate
@@ -34,6 +34,7 @@ STD = {  # of a weight with this fan-in and fan-out
     "orthogonal": lambda i, o: 1 / math.sqrt(max(i, o)),
     "lsuv": lambda i, o: 1 / math.sqrt(max(i, o)),
     "data_dependent": lambda i, o: 0.05,
+    "uniform_gain": lambda i, o: 1 / math.sqrt(3 * i),
 }
 
 
@@ -48,7 +49,30 @@ def test_init_standard_deviations(init):
 @pytest.mark.parametrize("init", options("init"))
 def test_init_biases_are_0_but_for_the_default(init):
     biases = torch.cat([layer.bias.detach() for layer in weight_layers(network(init))])
-    assert bool(biases.any()) == (init == "default")
+    assert bool(biases.any()) == (init in ("default", "uniform_gain"))
+
+
+def test_gains_begin_uniform_and_the_same_for_every_scheme():
+    plain, batch, group = network("default", "batch"), *(network("uniform_gain", norm) for norm in ("batch", "group"))
+    for drawn, expected in zip(drawn_weights(batch), drawn_weights(plain), strict=True):
+        assert torch.equal(drawn, expected)
+    first, second = gains(batch)
+    assert 0 < first.min() < 0.05  # of 300
+    assert 0.95 < first.max() < 1
+    assert first.mean() == pytest.approx(0.5, abs=0.06)
+    assert not torch.equal(first[:200], second)
+    assert all(map(torch.equal, (first, second), gains(group)))
+    assert not torch.equal(first, gains(network("uniform_gain", "batch", 1))[0])
+
+
+def test_without_gains_there_is_nothing_to_draw():
+    assert gains(network("uniform_gain")) == []
+    assert gains(network("uniform_gain", "batch", 0, "mlp", "norm.affine=false")) == []
+
+
+def gains(model: nn.Module) -> list[Tensor]:
+    layers = {id(layer.weight) for layer in weight_layers(model)}
+    return [p.detach() for name, p in model.named_parameters() if name.endswith("weight") and id(p) not in layers]
 
 
 def test_init_convolutions_count_the_kernel():

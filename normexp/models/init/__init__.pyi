@@ -5,3 +5,4 @@ from .glorot import Glorot as Glorot
 from .he import He as He
 from .lsuv import LSUV as LSUV
 from .orthogonal import Orthogonal as Orthogonal
+from .uniform_gain import UniformGain as UniformGain

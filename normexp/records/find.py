@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import errno
 import os
+import shlex
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from normexp.errors import UserError, nearest_path
+from normexp.errors import UserError, did_you_mean, nearest_path
 from normexp.records.archive import Archive, Foreign, Signatures, open_archive, signatures
 from normexp.records.names import ARCHIVE, ASIDE, STATUS, is_archive
 from normexp.records.printable import printable
@@ -17,6 +18,7 @@ from normexp.records.run import RunDirectory
 from normexp.records.sources import Broken, Folder, Packed, archives_above, archives_in
 from normexp.records.waiting import Waiting
 
+COMMITTED = Path(__file__).resolve().parents[2] / "results"  # of a clone; an installed wheel has none
 LINK = "links are not followed; give the folder that it leads to, or move that here"
 
 
@@ -47,13 +49,20 @@ def find_runs(
 
 def _without_runs(path: Path) -> UserError:
     if not os.path.lexists(path):
-        hint = nearest_path(path)
+        hint = _committed(path) or nearest_path(path)
         is_setting = "=" in path.parts[0] and not hint
         why = "is a setting, and paths alone are taken here" if is_setting else f"no such file or folder{hint}"
         return UserError(f"{printable(path)}: {why}")
     if not os.access(path, os.R_OK | (os.X_OK if path.is_dir() else 0)):
         return UserError(f"{printable(path)}: cannot be read ({os.strerror(errno.EACCES)})")
     return UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")
+
+
+def _committed(path: Path) -> str:
+    """Propose the clone's own records where their path was typed in another folder; else nothing."""
+    there = COMMITTED.parent / path
+    is_one = path.parts[:1] == (COMMITTED.name,) and there.exists()
+    return did_you_mean(shlex.quote(str(there))) if is_one else ""
 
 
 def _instead(folder: Path) -> str:

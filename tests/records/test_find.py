@@ -1,5 +1,9 @@
 """Finding run directories: what is said while a large folder is walked."""
 
+from pathlib import Path
+
+from one_line import one_line_error
+
 from normexp.records import RunDirectory, find_runs, waiting
 from normexp.records.find import archives_below, runs_below
 from normexp.records.names import STATUS
@@ -24,3 +28,13 @@ def test_a_folder_called_like_an_archive_is_a_folder(tmp_path, make):
     assert archives_below(tmp_path) == []
     assert [run.path for run in find_runs([made[0].parent.parent])] == made[:1]
     assert not RunDirectory(tmp_path / "a" / "gone").has(STATUS)
+
+
+def test_the_path_of_committed_records_that_is_typed_elsewhere_is_proposed_in_full(tmp_path, monkeypatch):
+    (tmp_path / "results" / "digits_five_scheme").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
+    clone = Path(__file__).resolve().parents[2]
+    with one_line_error(f"; did you mean {clone}/results/digits_five_schemes/cpu\\?$"):
+        find_runs(["results/digits_five_schemes/cpu"])
+    with one_line_error("^pyproject.toml: no such file or folder$"):
+        find_runs(["pyproject.toml"])

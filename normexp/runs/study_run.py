@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from normexp.config import Config, option
 from normexp.config.instantiate import instantiate
-from normexp.errors import UserError, first_line, kind_and_line
+from normexp.errors import UserError, first_line, kind_and_line, raised_by
 from normexp.evidence.audit import NUMBERS
 from normexp.records import CONFIG, FINISHED, METRICS, TRACEBACK, RunDirectory, write_atomically
 from normexp.records.curve_file import csv_text
@@ -34,7 +34,7 @@ from normexp.training.process import modes_of_torch, threads_and_random_kept
 def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
     """Carry out the configuration's study, unless it has ended already.
 
-    Raises: UserError where it cannot work, or its scheme takes no such numbers.
+    Raises: UserError where it cannot work, its scheme takes no such numbers, or a part of the user's own fails.
     """
     study: Study = instantiate(config["study"])
     threads = config["threads"] or 1  # of torch and of NumPy alike
@@ -60,6 +60,8 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
                 chosen = " ".join(f"{group}={config.choices[group]}" for group in ("study", "norm"))
                 raise UserError(f"{chosen}: {first_line(error)}") from error
             name_own_part(error, config)
+            if raised_by(error) and not is_stop(error):  # as it is for a run in its first step
+                raise UserError(kind_and_line(error)) from error
             again = status["status"] in FINISHED  # a record that was to be made again stays as it was
             if not (again or is_stop(error)):
                 _record_failure(error, config, directory, attempts)

@@ -9,6 +9,7 @@ import shlex
 import traceback
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from types import FrameType
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
 POINTER = "a Git LFS pointer, not the file itself; `git lfs pull` fetches that"
@@ -156,13 +157,20 @@ def raised_by(error: BaseException) -> str:
 
 
 def line_in(error: BaseException, module: str) -> str:
-    """Return the last line of a module of the user's own that an error came by, `, my_parts.py:6`; else nothing."""
-    lines = [
-        f", {Path(frame.f_code.co_filename).name}:{line}"
+    """Return the last line of a module of the user's own that an error came by, as `place` says it; else nothing."""
+    places = [
+        f", {place(frame, line)}"
         for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_globals.get("__name__") == module
     ]
-    return lines[-1] if lines else ""
+    return places[-1] if places else ""
+
+
+def place(frame: FrameType, line: int) -> str:
+    """Return `my_norms.py:17, in Clip.step_hook`, where of a function within another that one is named."""
+    function = frame.f_code.co_qualname.partition(".<locals>")[0]
+    inside = "" if function == "<module>" else f", in {function}"
+    return f"{Path(frame.f_code.co_filename).name}:{line}{inside}"
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str], meant: str | None = None) -> UserError:

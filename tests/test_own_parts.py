@@ -189,6 +189,10 @@ def keyed(step, total):
     return {0: 1.0}[step]
 
 
+def refusing(step, total):
+    raise ValueError(f"no step {step}")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Dataset):
     made: str = "rows"
@@ -296,6 +300,11 @@ class Betas(torch.optim.Adam):
 class Needing(Counts):
     def step(self, closure):
         closure()
+
+
+class Empty(Counts):
+    def step(self, closure=None):
+        return {}["its table"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -771,6 +780,10 @@ MISTAKES = {
         "odd_parts.Betas: its groups_of gives a group betas=(0.5, 0.9), and schedule.beta1=0.5 is of every group;",
     ),
     "a closure": (["optim=odd_parts.Needing", "optim.lr=1"], "odd_parts.Needing: cannot be made, and step, with what"),
+    "an optimizer that fails": (
+        ["optim=odd_parts.Empty", "optim.lr=1"],
+        "`defaults` say (KeyError: 'its table', odd_parts.py:",
+    ),
     "a layer of other rows": (
         ["dataset=odd_parts.Reading", *_odd("self.layers[1](y)")],
         "shapes cannot be multiplied (16x2 and 4x2), raised by model=odd_parts.Odd (odd_parts.py:",
@@ -814,9 +827,13 @@ MISTAKES = {
         ["model=odd_parts.Computed"],
         "dataset=digits: the network: its double was computed when it was built, and cannot be copied; compute it in",
     ),
-    "a schedule that fails": (["schedule=odd_parts.keyed"], "odd_parts.keyed: is no schedule"),
+    "a schedule that fails": (
+        ["schedule=odd_parts.keyed"],
+        "(KeyError: 1, odd_parts.py:173, in keyed)",
+    ),
     "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
+    "a schedule that refuses": (["schedule=odd_parts.refusing"], "(no step 0, odd_parts.py:177, in refusing)"),
     "a placement that no parameter takes": (
         ["model=my_parts.Net", "placement=post"],
         "placement=post: model=my_parts.Net has no parameter placement, which would take it",

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.errors import UserError, kind_and_line
+from normexp.errors import UserError, kind_and_line, line_in
 from normexp.training.checks.unkept_state import can_be_saved
 
 KEPT = "a checkpoint keeps tensors and numbers of self.state[parameter] alone"
@@ -98,7 +98,8 @@ def _check_kept(name: str, optimizer: Optimizer, group: Mapping[str, Any], shape
         alike.step()
     except Exception as error:  # whatever somebody's own code raises
         reason = "cannot be made, and step, with what its `defaults` say"
-        raise UserError(f"{name}: {reason} ({kind_and_line(error)}); a run could not be continued") from None
+        why = f"{kind_and_line(error)}{line_in(error, type(optimizer).__module__)}"
+        raise UserError(f"{name}: {reason} ({why}); a run could not be continued") from error
     changed = [setting for setting, value in _numbers(alike).items() if before.get(setting) != value]
     odd = [
         f"self.state[parameter][{key!r}] of type {value.dtype if isinstance(value, Tensor) else type(value).__name__}"

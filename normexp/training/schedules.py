@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
-from normexp.errors import UserError, first_line, kind_and_line
+from normexp.errors import UserError, first_line, kind_and_line, line_in
 
 BEHIND = "step behind the last"
 
@@ -81,11 +82,11 @@ def as_setting(given: Any) -> Setting:
     return given if isinstance(given, Setting) else Setting(float(given))
 
 
-def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> None:
+def check_schedule(schedule: partial[Any], name: str, steps: int) -> None:
     """Raise UserError for a function of the user's own that is not (step, total steps, ...) -> factor.
 
     Args:
-        schedule: step -> what it returns.
+        schedule: step -> what it returns, of the function.
         name: of the function.
         steps: their number; the first, the last and what is recorded behind it are asked for.
     """
@@ -97,14 +98,14 @@ def check_schedule(schedule: Callable[[int], Any], name: str, steps: int) -> Non
             )
 
 
-def _wrong(schedule: Callable[[int], Any], step: int, which: str) -> str:
+def _wrong(schedule: partial[Any], step: int, which: str) -> str:
     try:
         factor, again = (as_setting(schedule(step)).factor for _ in range(2))
     except (TypeError, ValueError) as error:
-        return first_line(error)
+        return f"{first_line(error)}{line_in(error, schedule.func.__module__)}"
     except Exception as error:
         what = f", at step {step} of {step}, which the last row of the curves asks for" if which == BEHIND else ""
-        return kind_and_line(error) + what
+        return f"{kind_and_line(error)}{line_in(error, schedule.func.__module__)}{what}"
     if which == BEHIND:
         return ""
     if not 0 <= factor < math.inf:

@@ -139,7 +139,7 @@ MISTAKES = {
     ),
     "a function that fails": (
         ["some_nets:fails"],
-        "some_nets:fails: failed (KeyError: 'x', some_nets.py:31); --debug shows",
+        "some_nets:fails: failed (KeyError: 'x', some_nets.py:31, in fails); --debug shows",
     ),
     "weights": (
         ["text.safetensors", "some_nets:batch"],

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import traceback
-from pathlib import Path
 from types import FrameType
 
 from normexp.config import Config
 from normexp.config.instantiate import innermost, is_inside, own_parts
-from normexp.errors import RAISED_BY
+from normexp.errors import RAISED_BY, place
 
 
 def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
@@ -24,13 +23,7 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
         named = innermost([frame for frame, *_ in inside], own, config)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
         at = "" if step is None else f" at step {step}"
-        place = f"{Path(frame.f_code.co_filename).name}:{line}, in {_function(frame)}"
-        error.add_note(f"{RAISED_BY}{parts} ({place}){at}")
-
-
-def _function(frame: FrameType) -> str:
-    """Return what a frame is of, `Clip.step_hook`: of a function within another that one."""
-    return frame.f_code.co_qualname.partition(".<locals>")[0]
+        error.add_note(f"{RAISED_BY}{parts} ({place(frame, line)}){at}")
 
 
 def _is_own(frame: FrameType, target: str) -> bool:

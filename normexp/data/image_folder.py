@@ -12,7 +12,7 @@ from normexp.data.files.members import existing_path, files
 from normexp.data.images.decoding import SUFFIXES
 from normexp.data.images.labelled import LabelledImages
 from normexp.data.images.tree import LAYOUT, arrays, check_names, class_names, read_tree
-from normexp.data.remarks import say_repeated, say_unseen
+from normexp.data.remarks import say_alike, say_repeated, say_unseen
 from normexp.errors import UserError
 
 
@@ -53,7 +53,7 @@ class ImageFolder(LabelledImages):
         return data.noting(unused if len(validation) and self.validation else "")
 
     def load(self, seed: int) -> Data:
-        return say_repeated(say_unseen(super().load(seed)))
+        return say_repeated(say_unseen(say_alike(super().load(seed))))
 
     def _set_test_apart(self, data: Data) -> Data:
         wish = 0.2 if self.test is None else self.test

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -10,6 +10,21 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Data, Split
 
 MOST_NAMED = 8  # classes or columns in one note, which tables and records repeat: records hold 10,000 characters of it
+
+
+def alike(words: Iterable[str]) -> tuple[str, str] | None:
+    """Return two words that differ in upper and lower case alone; None where none do."""
+    seen: dict[str, str] = {}
+    for word in sorted(set(words)):
+        if (other := seen.setdefault(word.casefold(), word)) != word:
+            return other, word
+    return None
+
+
+def say_alike(data: Data) -> Data:
+    """Note two classes that differ in upper and lower case alone, and were likely meant as one."""
+    pair = " and ".join(repr(shortened(name)) for name in alike(data.classes) or ())
+    return data.noting(f"classes {pair} are taken as two" if pair else "")
 
 
 def say_unseen(data: Data) -> Data:

@@ -206,6 +206,13 @@ def test_a_class_without_training_images_is_said(write_tree: Write, ten_of_each:
     assert data.note.endswith("; no training example of class 'dog'")
 
 
+def test_classes_that_differ_in_their_case_alone_are_said(write_zip: Write, pictures: Pictures) -> None:
+    path = write_zip({name.replace("dog", "Cat"): data for name, data in pictures.items()})
+    data = ImageFolder(path=str(path)).load(0)
+    assert data.classes == ("Cat", "cat")
+    assert data.note.startswith("classes 'Cat' and 'cat' are taken as two; ")
+
+
 def test_train_and_val_without_test_give_a_test_split_of_train(write: Write, pictures: Pictures) -> None:
     data = ImageFolder(path=str(write({p.replace("test/", "Valid/"): d for p, d in pictures.items()}))).load(0)
     assert sizes(data) == [[2, 2], [2, 2], [1, 1]]

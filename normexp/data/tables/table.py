@@ -12,6 +12,7 @@ import numpy as np
 from normexp.config.allowed import LARGEST_FLOAT
 from normexp.config.text import excerpt
 from normexp.data.base import Array
+from normexp.data.remarks import alike
 from normexp.data.tables.numerals import is_large, number_in, numbers_in, plain_numbers, sign_in, ungrouped
 from normexp.errors import UserError
 
@@ -112,11 +113,8 @@ class Table:
 
     def alike(self, name: str) -> str:
         """Say which two words of a column differ in upper and lower case alone; nothing where none do."""
-        seen: dict[str, str] = {}
-        for word in sorted(set(self.filled(name))):
-            if (other := seen.setdefault(word.casefold(), word)) != word:
-                return f"{name} has {other!r} and {word!r}, taken as two words"
-        return ""
+        pair = alike(self.filled(name))
+        return f"{name} has {pair[0]!r} and {pair[1]!r}, taken as two words" if pair else ""
 
     def filled(self, name: str) -> list[str]:
         """Return a column's cells, those without a value empty."""

@@ -10,7 +10,7 @@ from normexp.config.identity import IGNORED_KEYS
 from normexp.config.text import amount
 from normexp.records import RunDirectory, from_here, read_json, write_atomically
 from normexp.records.merging import copy_run
-from normexp.records.taken import taken_of, with_taken
+from normexp.records.taken import TAKEN, taken_of, with_taken
 
 
 def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
@@ -19,7 +19,7 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
     Args:
         runs: place -> run.
         frozen: frozen.json above the places, which is there: it says first of all where they are from. When a copy is
-            stopped it names some that are not there; they have to be forgotten before they are trained.
+            stopped it names some that are not there, and do not count; they are forgotten before they are trained.
     """
     record = read_json(frozen)
     sources = {_name(place, frozen): _source(run.path).as_posix() for place, run in runs.items()}
@@ -29,11 +29,10 @@ def take(runs: Mapping[Path, RunDirectory], frozen: Path) -> None:
 
 
 def forget(places: Iterable[Path], frozen: Path) -> None:
-    """Take out of frozen.json the runs that are trained where they are, and so come after what it declares."""
-    record = read_json(frozen)
-    taken, here = taken_of(record, frozen), {_name(place, frozen) for place in places}
-    if taken.keys() & here:
-        left = {name: run for name, run in taken.items() if name not in here}
+    """Take out of frozen.json the runs that are trained where they are, and what is not there."""
+    record, here = read_json(frozen), {_name(place, frozen) for place in places}
+    left = {name: run for name, run in taken_of(record, frozen).items() if name not in here}
+    if left != record.get(TAKEN, {}):
         write_atomically(frozen, with_taken(record, left))
 
 

@@ -57,11 +57,12 @@ def _joined(name: str, found: Mapping[Path, bytes]) -> bytes:
     first, *others = (record.get("declared") for record in records.values())
     if any(other != first for other in others):
         raise Contradiction(f"{name}: {paths} declare different things; remove the one that does not count")
-    counts = min(records, key=lambda path: _rank(records[path]))
-    taken = {run: source for path in records for run, source in taken_of(records[path], path).items()}
-    is_whole = taken == taken_of(records[counts], counts)
-    return found[counts] if is_whole else with_taken(records[counts], taken).encode()
+    taken = {path: taken_of(record, path) for path, record in records.items()}
+    counts = min(records, key=lambda path: _rank(records[path], taken[path]))
+    every = {run: source for each in taken.values() for run, source in each.items()}
+    is_whole = every == records[counts].get(TAKEN, {})
+    return found[counts] if is_whole else with_taken(records[counts], every).encode()
 
 
-def _rank(record: Mapping[str, Any]) -> tuple[bool, str]:
-    return not (record.get("runs") or record.get(TAKEN)), str(record.get("date"))
+def _rank(record: Mapping[str, Any], taken: Mapping[str, str]) -> tuple[bool, str]:
+    return not (record.get("runs") or taken), str(record.get("date"))

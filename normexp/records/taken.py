@@ -7,13 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from normexp.records.files import damaged
+from normexp.records.names import STATUS
 from normexp.records.plain import plain_json
+from normexp.records.run import RunDirectory
 
 TAKEN = "taken"
 
 
 def taken_of(record: Mapping[str, Any], path: Path) -> dict[str, str]:
-    """Return {run below the folder of the record: run that it is a copy of}.
+    """Return {run below the folder of the record: run that it is a copy of} of those that are there.
+
+    They are named before they are copied: where that was stopped, others are named, too.
 
     Args:
         path: of the record. Raises UserError for one that says it in another form.
@@ -21,7 +25,7 @@ def taken_of(record: Mapping[str, Any], path: Path) -> dict[str, str]:
     taken = record.get(TAKEN, {})
     if not (isinstance(taken, dict) and all(isinstance(run, str) for run in taken.values())):
         raise damaged(path, f"its {TAKEN} does not name runs")
-    return taken
+    return {run: source for run, source in taken.items() if RunDirectory(path.parent / run).has(STATUS)}
 
 
 def with_taken(record: Mapping[str, Any], taken: Mapping[str, str]) -> str:

@@ -9,6 +9,7 @@ import pytest
 from in_process import InProcess
 
 from normexp.errors import UserError
+from normexp.experiments.freeze import changes_since_frozen
 from normexp.experiments.load import load
 from normexp.experiments.plans import Plans
 from normexp.records import find_runs, write_atomically
@@ -233,6 +234,8 @@ def test_where_copying_stops_what_is_trained_afterwards_is_not_named_as_taken(cl
         patch.setattr("normexp.experiments.taken.copy_run", stopped)
         status, _, stderr = cli(*TAKE, "old")
     assert (status, "no room" in stderr) == (2, True), stderr
+    changes = changes_since_frozen(load("mine.yaml", "smoke"), Path("results"))
+    assert [change.after for change in changes] == ["1 run was taken from old/base/smoke"]
     assert cli(*TAKE[:-1])[0] == 0
     folder = Path("results/mine/smoke")
     taken = json.loads((folder / "frozen.json").read_text())["taken"]

@@ -413,9 +413,11 @@ def test_the_earlier_of_two_equal_declarations_counts_and_one_that_was_late(mach
     assert (tmp_path / "four" / "runs" / "frozen.json").read_bytes() == late
 
 
-def test_runs_that_were_taken_for_either_are_named(machines, tmp_path):
+def test_runs_that_were_taken_for_either_and_are_there_are_named(machines, tmp_path, make):
     one, two = (machine / "runs" for machine in machines)
-    declare(one, taken={"runs/a/seed=0": "old/a"})
+    make(one / "runs" / "a" / "seed=0")
+    make(two / "runs" / "b" / "seed=0")
+    declare(one, taken={"runs/a/seed=0": "old/a", "runs/b/seed=0": "not copied"})
     declare(two, date="2026-01-01", taken={"runs/b/seed=0": "old/b"}, sha256="0")
     merge(*machines, tmp_path / "three", ())
     record = json.loads((tmp_path / "three" / "runs" / "frozen.json").read_bytes())

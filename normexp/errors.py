@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import os
 import re
 import shlex
@@ -127,6 +128,13 @@ def _first(error: BaseException) -> str:
     """Return the first line that says something: behind a colon, with which torch begins a list, also the next one."""
     first, *others = str(error).strip().splitlines() or [""]
     return f"{first} {others[0].strip()}" if first.endswith(":") and others else first
+
+
+def never_awaited(function: object) -> str:
+    """Return what is wrong with an `async def` of the user's own, which would do nothing; else nothing."""
+    if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
+        return "is an `async def`, which is called and never awaited; make it a plain `def`"
+    return ""
 
 
 def whose_memory(error: BaseException) -> str:

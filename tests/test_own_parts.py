@@ -193,6 +193,10 @@ def refusing(step, total):
     raise ValueError(f"no step {step}")
 
 
+async def waiting(step, total):
+    return 1.0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Reading(Dataset):
     made: str = "rows"
@@ -300,6 +304,26 @@ class Betas(torch.optim.Adam):
 class Needing(Counts):
     def step(self, closure):
         closure()
+
+
+class Waiting(Counts):
+    async def step(self, closure=None):
+        pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class Awaited(Norm):
+    async def normalization(self, num_features):
+        return nn.Identity()
+
+
+class AwaitedNet(nn.Linear):
+    async def forward(self, x):
+        return super().forward(x)
+
+
+def awaited(num_classes):
+    return AwaitedNet(64, num_classes)
 
 
 class Empty(Counts):
@@ -831,6 +855,10 @@ MISTAKES = {
         ["schedule=odd_parts.keyed"],
         "(KeyError: 1, odd_parts.py:173, in keyed)",
     ),
+    "an async schedule": (["schedule=odd_parts.waiting"], "odd_parts.waiting: is an `async def`, which is called and"),
+    "an async optimizer": (["optim=odd_parts.Waiting", "optim.lr=1"], "odd_parts.Waiting: its step() is an `async"),
+    "an async scheme": (["norm=odd_parts.Awaited"], "odd_parts.Awaited: its normalization() is an `async def`"),
+    "an async network": (["model=odd_parts.awaited"], "odd_parts.awaited: its forward() is an `async def`"),
     "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),
     "a schedule of words": (["schedule=odd_parts.words"], "odd_parts.words: is no schedule"),
     "a schedule that refuses": (["schedule=odd_parts.refusing"], "(no step 0, odd_parts.py:177, in refusing)"),

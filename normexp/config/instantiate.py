@@ -18,7 +18,7 @@ from normexp.config.config import Config
 from normexp.config.hints import modules_here, must_be_named
 from normexp.config.options import option, without_descriptions
 from normexp.config.own import GROUPS
-from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, unknown
+from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, never_awaited, unknown
 
 Part = TypeVar("Part")
 
@@ -40,6 +40,8 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
         why = f"{kind_and_line(error)}{line_in(error, module)}"
         raise UserError(f"{target}: cannot be imported ({why}){_near(module, name, error)}") from error
+    if wrong := never_awaited(found):
+        raise UserError(f"{target}: {wrong}")
     return found
 
 
@@ -95,6 +97,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
         raise wrong
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
+    _check_awaited(node["_target_"], target, kind)
     _check_given(group, node, target, extra)
     if not node["_target_"].startswith("normexp."):
         check_texts(group, node["_target_"], target, node)
@@ -104,6 +107,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
         raise _by_own_part(error, config, group) or error from error.__cause__
     if not isinstance(made, kind):
         raise wrong
+    _check_awaited(node["_target_"], type(made), kind)
     return made
 
 
@@ -215,6 +219,13 @@ def _check_given(group: str, node: Mapping[str, Any], target: Callable[..., Any]
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if by_name and parameter.default is parameter.empty and name not in {**node, **extra}:
             raise UserError(f"{node['_target_']}: {name} has no value; give one: {group}.{name}=VALUE")
+
+
+def _check_awaited(name: str, made: object, kind: type) -> None:
+    """Raise UserError where a method that a kind of part has, a network's forward, is an `async def` in a class."""
+    for method in dir(kind) if isinstance(made, type) else ():
+        if wrong := never_awaited(getattr(made, method, None)):
+            raise UserError(f"{name}: its {method}() {wrong}")
 
 
 def _check_truth(name: str, signature: inspect.Signature, given: Mapping[str, Any]) -> None:

@@ -47,6 +47,9 @@ def tied():
 def fails():
     raise KeyError("x")
 
+async def waits():
+    return batch()
+
 def loud():
     print("made")
     return net(), batch()
@@ -141,6 +144,7 @@ MISTAKES = {
         ["some_nets:fails"],
         "some_nets:fails: failed (KeyError: 'x', some_nets.py:31, in fails); --debug shows",
     ),
+    "an async function": (["some_nets:net", "some_nets:waits"], "some_nets.waits: is an `async def`, which is called"),
     "weights": (
         ["text.safetensors", "some_nets:batch"],
         "'text.safetensors': is not MODULE:FUNCTION, as in my_nets:resnet; give a function that reads it",

@@ -66,6 +66,24 @@ class Picky(nn.Module):
         raise KeyError("pixel_values")
 
 
+class Awaited(nn.Linear):
+    async def forward(self, x):
+        return super().forward(x)
+
+
+async def hook(module, args, output):
+    return output
+
+
+def test_what_nobody_awaits_is_refused_before_it_is_called():
+    with one_line_error(r"^model: 1, its forward\(\) is an `async def`, which is called and never awaited; make it a"):
+        diagnose(nn.Sequential(nn.Linear(5, 5), Awaited(5, 5)), torch.randn(4, 5))
+    hooked = nn.Sequential(nn.Linear(5, 5), nn.BatchNorm1d(5))
+    hooked[0].register_forward_hook(hook)
+    with one_line_error("^model: 0 has a hook that is an `async def`"):
+        diagnose(hooked, torch.randn(4, 5))
+
+
 def test_a_network_that_cannot_be_called_in_train_is_a_fault_of_its_own_kind():
     found = diagnose(NeedsTargets(*small()), torch.randn(32, 3, 8, 8))
     (stopped,) = [each for each in found.faults if each.kind == "train()"]

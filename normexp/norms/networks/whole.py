@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import torch
 from torch import fx, nn
+
+from normexp.errors import never_awaited
+from normexp.norms.networks.modules import HOOKS
 
 QUANTIZED = re.compile(r"torch\.ao\..*\b(quantized|qat|fake_quantize|observer)\b")  # where torch has such modules
 LAZY = "has lazy layers, which have no weights yet; pass a batch through it first"
@@ -32,10 +36,23 @@ def check_network(model: object, valued: bool = True) -> None:
         raise ValueError(f"model: its {put}() was put on this one network; only what its class does is read")
     if model._forward_hooks or model._forward_pre_hooks:
         raise ValueError("model: has hooks, and what they do with its layers is not read; remove them first")
+    if wrong := next(_coroutines(model), None):
+        raise ValueError(f"model: {wrong}")
     if has_lazy_layers(model):
         raise ValueError(f"model: {LAZY}")
     if valued and any(value.is_meta for value in [*model.parameters(), *model.buffers()]):
         raise ValueError("model: on the meta device, where weights have no values; give it others first (to_empty)")
+
+
+def _coroutines(model: nn.Module) -> Iterator[str]:
+    """Yield what is wrong where a module's forward(), or a hook on it, is an `async def`."""
+    for path, module in model.named_modules():
+        forward = getattr(type(module), "forward", None)  # torch.jit's have none
+        hooks = [hook for kind in HOOKS for hook in getattr(module, kind, {}).values()]
+        if wrong := never_awaited(forward):
+            yield f"{path}{', ' if path else ''}its forward() {wrong}"
+        if wrong := next(filter(None, map(never_awaited, hooks)), ""):
+            yield f"{path} has a hook that {wrong}"
 
 
 def has_lazy_layers(model: nn.Module) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.errors import UserError, did_you_mean, nearest, never_awaited
 from normexp.norms.own.hooks import making
 
 if TYPE_CHECKING:
@@ -46,12 +46,12 @@ def hold_to_contract(scheme: type[Norm], base: type[Norm]) -> None:
         if name in vars(scheme):
             setattr(scheme, name, checked(base, vars(scheme)[name]))
     for name in MAKERS if is_own(scheme) else ():
-        if isinstance(hook := vars(scheme).get(name), FunctionType):
+        if isinstance(hook := vars(scheme).get(name), FunctionType) and not never_awaited(hook):
             setattr(scheme, name, making(hook))
 
 
 def check_hooks(scheme: Norm, base: type[Norm]) -> None:
-    """Raise UserError for a scheme without a hook, or with one that does not take what it is called with."""
+    """Raise UserError for a scheme without a hook, or with one that cannot be called with what it is called with."""
     _check_any(type(scheme), base)
     _check_signatures(scheme, base)
 
@@ -84,10 +84,15 @@ def _hooks(base: type[Norm]) -> list[str]:
 
 
 def _check_signatures(scheme: Norm, base: type[Norm]) -> None:
-    """Raise UserError for a hook that does not take what it is called with: it would end a run that has begun."""
+    """Raise UserError for a hook that is an `async def`, or does not take what it is called with.
+
+    It would end a run that has begun.
+    """
     for hook in _hooks(base) if is_own(type(scheme)) else ():
         if getattr(type(scheme), hook) is getattr(base, hook):
             continue
+        if wrong := never_awaited(getattr(scheme, hook)):
+            raise UserError(f"{_name(type(scheme))}: its {hook}() {wrong}")
         _, *wanted = inspect.signature(getattr(base, hook)).parameters
         try:
             inspect.signature(getattr(scheme, hook)).bind(*wanted)

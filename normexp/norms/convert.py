@@ -60,7 +60,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     Raises:
         ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what
             is no scheme, has `placement=post`, or is one of sequences alone; for a network in which the scheme has no
-            place, as one that is an output layer alone; for what cannot be converted: its name, type, and why. That is
+            place, as one that is an output layer alone, whatever normalizes it; for what cannot be converted: its name,
+            type, and why. That is
             also a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is
             not.
     """
@@ -71,7 +72,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         plan = Conversion(model, norm, output)
         if strict and plan.left:
             raise _incomplete(plan, model, norm)
-        if strict and plan.changes_nothing:
+        if strict and plan.has_no_place:
             raise Unchanged(_nothing(plan, model, norm))
         carry_out(plan)
     model.not_converted = plan.left  # type: ignore[assignment]
@@ -85,8 +86,10 @@ class Unchanged(ValueError):
 def _nothing(plan: Conversion, model: nn.Module, norm: Norm) -> str:
     """Return the error for a network in which there is nothing to put the scheme on."""
     way_out = "; output=True takes the last layer" if len(plan.layers) > len(plan.hidden) else ""
-    name = type(norm).__name__
-    return f"{type(model).__name__} would not be changed by {name}: it has nothing to put {name} on{way_out}"
+    name, kind = type(norm).__name__, type(model).__name__
+    loses = plan.new or plan.freed
+    what = f"would lose what normalizes it and get no {name}" if loses else f"would not be changed by {name}"
+    return f"{kind} {what}: it has nothing to put {name} on{way_out}"
 
 
 def _check_scheme(norm: object) -> None:

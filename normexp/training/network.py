@@ -53,7 +53,7 @@ def _converted(config: Config, network: nn.Module, norm: Norm) -> nn.Module:
     try:
         converted = convert(network, norm)
     except Unchanged:  # as in a network of ours; `ignored_norm` says so
-        converted = network
+        converted = convert(network, norm, strict=False)
     except ValueError as error:
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
         own = config["model"]["_target_"]

@@ -643,6 +643,19 @@ def test_a_network_in_which_the_scheme_has_no_place_is_refused(norm):
     assert "BatchNorm1d" not in repr(convert(normalized, Norm()))
 
 
+LOST = "Sequential would lose what normalizes it and get no WeightNorm: it has nothing to put WeightNorm on; output"
+
+
+@pytest.mark.parametrize("first", [nn.BatchNorm1d(4), parametrizations.weight_norm(nn.Linear(4, 4))], ids=repr)
+def test_a_network_that_would_only_lose_its_normalizations_is_refused(first):
+    layers = [first, nn.Linear(4, 3)] if isinstance(first, nn.BatchNorm1d) else [first]
+    before = repr(nn.Sequential(*layers))
+    with pytest.raises(ValueError, match=LOST):
+        convert(nn.Sequential(*layers), WeightNorm())
+    assert repr(nn.Sequential(*layers)) == before
+    assert parametrize.is_parametrized(convert(nn.Sequential(*layers), WeightNorm(), output=True)[-1])
+
+
 def test_a_scheme_that_sets_no_weights_leaves_those_of_a_recurrent_layer():
     assert convert(Unreached(nn.LSTM(4, 4)), RMSNorm()).not_converted == []
 

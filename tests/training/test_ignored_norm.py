@@ -32,6 +32,9 @@ class Plain(Deaf):
     def __init__(self, input_shape, num_outputs):
         super().__init__(input_shape, num_outputs, None)
 
+def normalized(num_outputs):
+    return nn.Sequential(nn.Flatten(), nn.BatchNorm1d(64), nn.Linear(64, num_outputs))
+
 class Hearing(Deaf):
     def __init__(self, input_shape, num_outputs, norm):
         super().__init__(input_shape, num_outputs, norm)
@@ -102,6 +105,7 @@ def test_it_is_not_missed_where_it_has_the_output_layer():
         (["model=mlp", "model.widths=[]", "norm=layer"], "model.normalize_output=true"),
         (["model=mlp", "norm=stack"], "norm.weights=weight_standard"),
         (["model=deaf_nets.Deaf", "plugins=[deaf_nets]", "norm=group"], "norm.block(layer, activation)"),
+        (["model=deaf_nets.normalized", "plugins=[deaf_nets]", "norm=weight"], "norm.block(layer, activation)"),
     ],
 )
 def test_it_is_said_with_a_way_out(overrides, way_out):

@@ -80,10 +80,15 @@ class Conversion:
         self._weights()
 
     @property
-    def changes_nothing(self) -> bool:
-        """True where a scheme that acts on a network's modules has no place in this one, and nothing is taken out."""
+    def has_no_place(self) -> bool:
+        """True where a scheme that acts on a network's modules is put nowhere in this one, whatever is taken out."""
         weights = self.effect.sets_weights and self.reparametrized
-        return self.effect.is_any and not (self.new or weights or self.freed or self.left)
+        return self.effect.is_any and not (weights or self._puts_modules() or self.left)
+
+    def _puts_modules(self) -> bool:
+        """Tell whether a module of the scheme's comes into the network; what only takes others out is an Identity."""
+        made = (part for old, new in self.new.items() for part in set(new.modules()) - set(old.modules()))
+        return any(type(part) not in (nn.Identity, nn.Sequential) for part in made)
 
     def _hidden(self) -> list[nn.Module]:
         """Return the layers but those whose output is the network's: the classifier, or every head."""

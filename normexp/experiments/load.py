@@ -13,7 +13,7 @@ import yaml
 from normexp.config import config_dir
 from normexp.config.own import PLUGINS
 from normexp.config.text import short_repr
-from normexp.errors import UserError, nearest_file, unknown
+from normexp.errors import UserError, did_you_mean, nearest_file, unknown
 from normexp.evidence.scales import SCALES
 from normexp.experiments.by_paper import proposed
 from normexp.experiments.document import LIKE, Document, check_own, read_document
@@ -119,7 +119,8 @@ def document_of(name: str, folder: Path = Path()) -> Document:
     if is_file(name):
         path = Path(name)
         if not path.is_file():
-            missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES)}"
+            ours = did_you_mean(path.stem if path.stem in names() else None)  # configs/experiment/NAME.yaml, say
+            missing = f"no such file{nearest_file(path, path.suffix, *SUFFIXES) or ours}"
             raise UserError(f"{name}: {'is no regular file' if path.exists() else missing}")
         if is_taken(path.stem) and not path.resolve().is_relative_to(config_dir().resolve()):
             raise UserError(f"{name}: {path.stem} is one of ours, whose results it would mix with; rename the file")

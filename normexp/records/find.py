@@ -49,7 +49,7 @@ def find_runs(
 
 def _without_runs(path: Path) -> UserError:
     if not os.path.lexists(path):
-        hint = _committed(path) or nearest_path(path)
+        hint = _near(path)
         is_setting = "=" in path.parts[0] and not hint
         why = "is a setting, and paths alone are taken here" if is_setting else f"no such file or folder{hint}"
         return UserError(f"{printable(path)}: {why}")
@@ -58,11 +58,13 @@ def _without_runs(path: Path) -> UserError:
     return UserError(f"{printable(path)}: holds no run directory (none with a {STATUS}); {_instead(path)}")
 
 
-def _committed(path: Path) -> str:
-    """Propose the clone's own records where their path was typed in another folder; else nothing."""
+def _near(path: Path) -> str:
+    """Propose the clone's own records where their path was typed in another folder; else the nearest path, if any."""
     there = COMMITTED.parent / path
-    is_one = path.parts[:1] == (COMMITTED.name,) and there.exists()
-    return did_you_mean(shlex.quote(str(there))) if is_one else ""
+    is_committed = COMMITTED.is_dir() and path.parts[:1] == (COMMITTED.name,)
+    if is_committed and _at(resolved(there), None):  # packed ones, too
+        return did_you_mean(shlex.quote(str(there)))
+    return nearest_path(path) or (nearest_path(there) if is_committed else "")
 
 
 def _instead(folder: Path) -> str:

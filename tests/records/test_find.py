@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from one_line import one_line_error
 
 from normexp.records import RunDirectory, find_runs, waiting
@@ -30,11 +31,23 @@ def test_a_folder_called_like_an_archive_is_a_folder(tmp_path, make):
     assert not RunDirectory(tmp_path / "a" / "gone").has(STATUS)
 
 
-def test_the_path_of_committed_records_that_is_typed_elsewhere_is_proposed_in_full(tmp_path, monkeypatch):
-    (tmp_path / "results" / "digits_five_scheme").mkdir(parents=True)
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("digits_five_schemes/cpu", "digits_five_schemes/cpu"),
+        ("digits_five_schemes/cpu/runs/batch/seed=0", "digits_five_schemes/cpu/runs/batch/seed=0"),  # packed
+        ("digits_five_schems/cpu", "digits_five_schemes/cpu"),
+    ],
+)
+def test_the_path_of_committed_records_that_is_typed_elsewhere_is_proposed_in_full(tmp_path, monkeypatch, typed, meant):
+    (tmp_path / "results" / "mine").mkdir(parents=True)
     monkeypatch.chdir(tmp_path)
-    clone = Path(__file__).resolve().parents[2]
-    with one_line_error(f"; did you mean {clone}/results/digits_five_schemes/cpu\\?$"):
-        find_runs(["results/digits_five_schemes/cpu"])
-    with one_line_error("^pyproject.toml: no such file or folder$"):
-        find_runs(["pyproject.toml"])
+    with one_line_error(f"; did you mean '?{Path(__file__).resolve().parents[2]}/results/{meant}'?\\?$"):
+        find_runs([f"results/{typed}"])
+
+
+@pytest.mark.parametrize("typed", ["pyproject.toml", "results/nothing", "docs"])
+def test_nothing_else_of_the_clone_is_proposed_elsewhere(tmp_path, monkeypatch, typed):
+    monkeypatch.chdir(tmp_path)
+    with one_line_error(f"^{typed}: no such file or folder$"):
+        find_runs([typed])

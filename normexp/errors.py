@@ -165,16 +165,16 @@ def raised_by(error: BaseException) -> str:
 
 
 def line_in(error: BaseException, module: str) -> str:
-    """Return the last line of a module of the user's own that an error came by, as `place` says it; else nothing."""
+    """Return the last line of a module of the user's own that an error came by, as `place_of` says it; else nothing."""
     places = [
-        f", {place(frame, line)}"
+        f", {place_of(frame, line)}"
         for frame, line in traceback.walk_tb(error.__traceback__)
         if frame.f_globals.get("__name__") == module
     ]
     return places[-1] if places else ""
 
 
-def place(frame: FrameType, line: int) -> str:
+def place_of(frame: FrameType, line: int) -> str:
     """Return `my_norms.py:17, in Clip.step_hook`, where of a function within another that one is named."""
     function = frame.f_code.co_qualname.partition(".<locals>")[0]
     inside = "" if function == "<module>" else f", in {function}"

@@ -363,7 +363,7 @@ CALLS = []
 def tick():
     CALLS.append(1)
     if len(CALLS) > 36 and Path("broken").exists():
-        raise KeyError("its\\ntable")
+        raise SystemExit(3) if Path("broken").read_text() else KeyError("its\\ntable")
 
 
 def falling(step, total):
@@ -516,11 +516,22 @@ def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kep
     assert cli(*words)[0] == 0
 
 
-def test_own_parts_the_one_that_fails_in_a_study_is_named_and_nothing_is_written(cli, folder):
-    (folder / "broken").touch()
+def test_own_parts_the_one_that_ends_the_program_in_the_middle_is_named(cli, folder, undrawn):
+    (folder / "broken").write_text("by sys.exit")
+    status, _, stderr = cli("run", *FAILING["probe"], MINE, "steps=40", "eval_every=1", *TINY[1:], "results_dir=r")
+    told = r"\(SystemExit: 3\), raised by probe=odd_parts.Failing \(odd_parts.py:\d+, in \S+\) at step \d+"
+    found = re.fullmatch(rf"normexp: run: code that it called ended the program {told}\n", stderr)
+    assert (status, bool(found)) == (2, True), stderr
+    (run,) = find_runs([folder / "r"])
+    assert run.status["status"] == "failed"
+
+
+@pytest.mark.parametrize(("broken", "said"), [("", r"KeyError: 'its\\ntable'"), ("by sys.exit", "SystemExit: 3")])
+def test_own_parts_the_one_that_fails_in_a_study_is_named_and_nothing_is_written(cli, folder, broken, said):
+    (folder / "broken").write_text(broken)
     words = ["study=train_and_test", "norm=odd_parts.Scheme", "model=mlp", "steps=3", "batch_size=16", MINE]
     status, _, stderr = cli("run", *words, "results_dir=r")
-    told = r"KeyError: 'its\\ntable', raised by norm=odd_parts.Scheme \(odd_parts.py:\d+, in \S+\)"
+    told = rf"{said}, raised by norm=odd_parts.Scheme \(odd_parts.py:\d+, in \S+\)"
     assert (status, bool(re.fullmatch(rf"normexp: {told}\n", stderr))) == (2, True), stderr
     assert not (folder / "r").exists()
 

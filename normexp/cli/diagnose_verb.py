@@ -151,7 +151,7 @@ def _called(name: str) -> Any:
         return found()
     except UserError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise UserError(
             f"{name}: failed ({kind_and_line(error)}{line_in(error, module)}); --debug shows where"
         ) from error

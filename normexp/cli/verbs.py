@@ -30,6 +30,7 @@ from normexp.errors import (
     kind_and_line,
     memory_line,
     nearest,
+    raised_by,
     unknown,
 )
 from normexp.training.machine.cores import wait_briefly
@@ -137,7 +138,8 @@ def _dispatch(arguments: list[str]) -> int:
     try:
         return VERBS[verb].call(parsed)
     except SystemExit as ended:  # with status 0 it would count as done
-        raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code})") from None
+        by = raised_by(ended)
+        raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code}){by}") from None
 
 
 def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:

@@ -55,7 +55,7 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
             _measure(study, StudyContext(config, process), directory, attempts)
         except UserError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if isinstance(error, ValueError) and said_by_scheme(error):
                 chosen = " ".join(f"{group}={config.choices[group]}" for group in ("study", "norm"))
                 raise UserError(f"{chosen}: {first_line(error)}") from error
@@ -74,7 +74,7 @@ def said_by_scheme(error: Exception) -> bool:
     return str(frame.f_globals.get("__name__")).startswith("normexp.norms.")
 
 
-def _record_failure(error: Exception, config: Config, directory: RunDirectory, attempts: int) -> None:
+def _record_failure(error: BaseException, config: Config, directory: RunDirectory, attempts: int) -> None:
     write_atomically(directory.path / CONFIG, config.recorded().to_yaml())
     directory.write_status("failed", step=0, attempts=attempts, cause=kind_and_line(error))
     write_atomically(directory.path / TRACEBACK, traceback.format_exc())

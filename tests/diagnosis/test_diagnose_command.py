@@ -47,6 +47,9 @@ def tied():
 def fails():
     raise KeyError("x")
 
+def leaves():
+    raise SystemExit(3)
+
 async def waits():
     return batch()
 
@@ -143,6 +146,10 @@ MISTAKES = {
     "a function that fails": (
         ["some_nets:fails"],
         "some_nets:fails: failed (KeyError: 'x', some_nets.py:31, in fails); --debug shows",
+    ),
+    "a function that leaves": (
+        ["some_nets:leaves"],
+        "some_nets:leaves: failed (SystemExit: 3, some_nets.py:34, in leaves)",
     ),
     "an async function": (["some_nets:net", "some_nets:waits"], "some_nets.waits: is an `async def`, which is called"),
     "weights": (

@@ -7,7 +7,7 @@ from types import FrameType
 
 from normexp.config import Config
 from normexp.config.instantiate import innermost, is_inside, own_parts
-from normexp.errors import RAISED_BY, place
+from normexp.errors import RAISED_BY, place_of
 
 
 def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
@@ -23,7 +23,7 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
         named = innermost([frame for frame, *_ in inside], own, config)
         parts = " or ".join(f"{group}={own[group]}" for group in ([named] if named else groups))
         at = "" if step is None else f" at step {step}"
-        error.add_note(f"{RAISED_BY}{parts} ({place(frame, line)}){at}")
+        error.add_note(f"{RAISED_BY}{parts} ({place_of(frame, line)}){at}")
 
 
 def _is_own(frame: FrameType, target: str) -> bool:

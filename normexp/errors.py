@@ -164,12 +164,12 @@ def raised_by(error: BaseException) -> str:
     return "".join(f", {note}" for note in getattr(error, "__notes__", ()) if note.startswith(RAISED_BY))
 
 
-def line_in(error: BaseException, module: str) -> str:
-    """Return the last line of a module of the user's own that an error came by, as `place_of` says it; else nothing."""
+def line_in(error: BaseException, *modules: str) -> str:
+    """Return the last line of modules of the user's own that an error came by, as `place_of` says it; else nothing."""
     places = [
         f", {place_of(frame, line)}"
         for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__") == module
+        if frame.f_globals.get("__name__") in modules
     ]
     return places[-1] if places else ""
 

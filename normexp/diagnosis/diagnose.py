@@ -27,7 +27,7 @@ from normexp.diagnosis.settings import check_settings
 from normexp.diagnosis.shapes import last_input, of_shapes, too_few
 from normexp.diagnosis.strangers import all_kept, called_strangers, of_strangers, places_of
 from normexp.diagnosis.weights import is_half, noticed_in, of_weights, weights
-from normexp.errors import UserError, first_line, kind_and_line
+from normexp.errors import UserError, first_line, kind_and_line, line_in
 from normexp.norms.networks.trial import left_as_found
 from normexp.norms.networks.whole import check_network
 from normexp.probes.base import training_mode
@@ -143,8 +143,8 @@ def check_callable(model: nn.Module, norms: Mapping[str, nn.Module], x: Tensor) 
     except UserError:
         raise
     except Exception as error:  # somebody's own code may raise any
-        reason = too_few(norms, entered) or _said(error)
-        raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from None
+        reason = too_few(norms, entered) or f"{_said(error)}{_where(error, model)}"
+        raise UserError(f"the network cannot be called with a batch of shape {tuple(x.shape)}: {reason}") from error
 
 
 def _in_training(
@@ -159,17 +159,23 @@ def _in_training(
     except UserError:
         raise
     except Exception as error:  # somebody's own code may raise any
-        stopped = _stopped(too_few(norms, entered), error)
+        stopped = _stopped(too_few(norms, entered), f"{kind_and_line(error)}{_where(error, model)}")
         with training_mode(model, inputs[0].device):
             model.eval()
             return [stopped], moments(model, norms, inputs, halves=True, waiting=waiting)
 
 
-def _stopped(few: str, error: Exception) -> Finding:
+def _where(error: Exception, model: nn.Module) -> str:
+    """Return the last line of the network's own code that an error came by; nothing where all of it is torch's."""
+    modules = {type(each).__module__ for each in model.modules()}
+    return line_in(error, *(name for name in modules if not name.startswith(("torch.", "normexp."))))
+
+
+def _stopped(few: str, told: str) -> Finding:
     """Return what is wrong with a network that stops in train() and not in eval()."""
     if few:
         return Finding("batch of 1", "", f"train() stops with an error at this batch: {few}")
-    return Finding("train()", "", f"stops with {kind_and_line(error)}")
+    return Finding("train()", "", f"stops with {told}")
 
 
 def _said(error: Exception) -> str:

@@ -442,6 +442,11 @@ def test_contract_calls_every_hook(scheme):
     assert set(broken(scheme())) == {WRONG_HOOKS[scheme]}
 
 
+def test_contract_says_where_a_scheme_of_the_users_own_raises():
+    (said,) = broken(FailingHook()).values()
+    assert said.endswith("'no_such_thing', test_check_contract.py:356, in FailingHook.step_hook")
+
+
 @pytest.mark.parametrize("tokens", WRONG_TOKENS, ids=lambda tokens: tokens.__name__)
 def test_contract_calls_the_module_of_tokens(tokens):
     """A scheme with a faulty sequence() passed: nothing called it."""

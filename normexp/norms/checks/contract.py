@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from normexp.errors import kind_and_line
-from normexp.norms.base import Norm
+from normexp.errors import kind_and_line, line_in
+from normexp.norms.base import Norm, is_own
 from normexp.norms.checks.clause import Broken, Case, Clause
 from normexp.norms.checks.clauses_of_blocks import OF_BLOCKS
 from normexp.norms.checks.clauses_of_gradients import OF_GRADIENTS
@@ -62,5 +62,6 @@ def broken_by(clause: Clause, case: Case) -> str:
         except Broken as broken:
             return str(broken)
         except Exception as error:  # a scheme may raise anything
-            return kind_and_line(error)
+            own = type(case.norm).__module__ if is_own(type(case.norm)) else ""
+            return f"{kind_and_line(error)}{line_in(error, own)}"
     return ""

@@ -105,7 +105,8 @@ def _differences(record: Mapping[str, Any], path: Path, experiment: Experiment) 
 
 def _is_alone(path: Path) -> bool:
     """Tell whether no run has followed the record: no file is there but it and what a killed process left of it."""
-    return not any(each.is_file() and each != path and each.name[0] != "." for each in path.parent.rglob("*"))
+    files = (each.relative_to(path.parent) for each in path.parent.rglob("*") if each.is_file() and each != path)
+    return all(any(part[0] == "." for part in file.parts) for file in files)
 
 
 def _too_late(record: Mapping[str, Any], path: Path) -> Iterator[Change]:

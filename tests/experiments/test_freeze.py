@@ -240,7 +240,10 @@ def test_a_record_whose_first_run_never_came_declares_nothing_yet(tmp_path: Path
     path = freeze(usual, tmp_path)
     assert path is not None
     (path.parent / ".frozen.json.abcd1234").write_text("{")
-    run_place(tmp_path, usual, "batch", usual.points()[0]).mkdir(parents=True)
+    place = run_place(tmp_path, usual, "batch", usual.points()[0])
+    place.mkdir(parents=True)
+    (place.parent / ".merge-abcd1234").mkdir()  # of `reproduce --take`
+    (place.parent / ".merge-abcd1234" / "config.yaml").write_text("")
     (change,) = changes_since_frozen(other, tmp_path)
     assert "margin was changed after the freeze, before the first run" in str(change)
     assert freeze(other, tmp_path) == path

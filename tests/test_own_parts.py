@@ -536,6 +536,14 @@ def test_own_parts_the_one_that_fails_in_a_study_is_named_and_nothing_is_written
     assert not (folder / "r").exists()
 
 
+def test_own_parts_the_one_that_fails_in_a_study_of_a_sweep_costs_its_run_alone(cli, folder, workers_here):
+    (folder / "broken").touch()
+    words = ["study=train_and_test", "norm=odd_parts.Scheme,layer", "model=mlp", "steps=3", "batch_size=16", MINE]
+    assert cli("sweep", *words, "results_dir=r", "jobs=1")[0] == 1
+    runs = find_runs([folder / "r"])
+    assert [(run.status["status"], run.has("config.yaml")) for run in runs] == [("done", True), ("failed", True)]
+
+
 MEASURED = {"torch.tensor(0.5)": "0.5", "np.float64(0.5)": "0.5", "np.int64(2)": "2.0", "2": "2", "1 < 2": "1"}
 
 

@@ -64,7 +64,7 @@ def run(
     elif config.choices["study"] != "none":
         from normexp.runs.study_run import run_study
 
-        run_study(config, directory, force)
+        run_study(config, directory, force, alone=path is None)
         if reason:
             logger.info(reason)
     else:

@@ -31,10 +31,13 @@ from normexp.training.machine.processor import load_average
 from normexp.training.process import modes_of_torch, threads_and_random_kept
 
 
-def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
+def run_study(config: Config, directory: RunDirectory, force: bool, alone: bool = False) -> None:
     """Carry out the configuration's study, unless it has ended already.
 
-    Raises: UserError where it cannot work, its scheme takes no such numbers, or a part of the user's own fails.
+    Args:
+        alone: it is no part of a sweep, which records a run in which a part of the user's own fails.
+
+    Raises: UserError where it cannot work, its scheme takes no such numbers, or, alone, a part of the user's own fails.
     """
     study: Study = instantiate(config["study"])
     threads = config["threads"] or 1  # of torch and of NumPy alike
@@ -60,7 +63,7 @@ def run_study(config: Config, directory: RunDirectory, force: bool) -> None:
                 chosen = " ".join(f"{group}={config.choices[group]}" for group in ("study", "norm"))
                 raise UserError(f"{chosen}: {first_line(error)}") from error
             name_own_part(error, config)
-            if raised_by(error) and not is_stop(error):  # as it is for a run in its first step
+            if alone and raised_by(error) and not is_stop(error):  # as it is for a run in its first step
                 raise UserError(kind_and_line(error)) from error
             again = status["status"] in FINISHED  # a record that was to be made again stays as it was
             if not (again or is_stop(error)):

@@ -729,6 +729,7 @@ MISTAKES = {
     "complex outputs": (_odd("y + 1j"), "the network's outputs are torch.complex64, and must be real numbers"),
     "nothing trained": (_odd("y.detach()"), "no parameter that is trained has a part in the network's outputs"),
     "an error without words": (_odd("{}[0]"), "KeyError: 0"),
+    "a value that none takes": (_odd('int("x")'), "base 10: 'x', raised by model=odd_parts.Odd (odd_parts.py:"),
     "the end of the program": (_odd("sys.exit(0)"), "SystemExit: 0, raised by model=odd_parts.Odd (odd_parts.py:"),
     "one number a row": (
         ["dataset=house_prices", *_odd("y[:, 0]")],

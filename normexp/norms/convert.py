@@ -61,9 +61,8 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
         ValueError: for what is no network, or compiled; for one with hooks or a forward put on it as a whole; for what
             is no scheme, has `placement=post`, or is one of sequences alone; for a network in which the scheme has no
             place, as one that is an output layer alone, whatever normalizes it; for what cannot be converted: its name,
-            type, and why. That is
-            also a normalization whose mode is kept by a `train()` of its own or its network's (frozen): the scheme's is
-            not.
+            type, and why. That is also a normalization whose mode is kept by a `train()` of its own or its network's
+            (frozen): the scheme's is not.
     """
     check_network(model, valued=False)
     _check_scheme(norm)

@@ -36,8 +36,9 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
         reason = reason.removesuffix(f"; {WAY_OUT}")
         if (whose := whose_memory(error)) or "Storage size" in reason:
             reason = f"the network is larger than the memory of {whose or 'this machine'}"
-        elif isinstance(error, RuntimeError):
-            reason += raised_by(error) + shape + (AS_INDICES if "'indices'" in reason else "")
+        elif isinstance(error, known):
+            indices = AS_INDICES if "'indices'" in reason else ""
+            reason += raised_by(error) + (shape + indices if isinstance(error, RuntimeError) else "")
         named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
         chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
         if heads := config["model"].get("qk_norm"):

@@ -70,7 +70,7 @@ def build_accumulator(components: Components) -> MetricAccumulator:
         raise UserError(f"eval_every={components.eval_every}: {why}") from None
 
 
-@torch.inference_mode()
+@torch.no_grad()  # not inference_mode: a mask or a table that a network makes here, and keeps, serves training, too
 def evaluate(components: Components, batches: Iterable[Batch]) -> dict[str, float]:
     """Return mean loss and metric over all batches, in evaluation mode; leaves the model in training mode."""
     model, task = components.forward, components.task

@@ -245,6 +245,24 @@ def test_evaluate_changes_nothing_and_leaves_training_mode(problem):
     assert all(torch.equal(before[name], tensor) for name, tensor in model.state_dict().items())
 
 
+class Remembered(nn.Module):
+    """Scales its input by a table that it makes when it first meets a width, as rotary positions and masks are made."""
+
+    table = None
+
+    def forward(self, x):
+        if self.table is None:
+            self.table = torch.ones(x.shape[1])
+        return x * self.table
+
+
+def test_evaluate_leaves_a_table_that_a_network_makes_and_keeps_fit_for_training(problem):
+    model, (x, y) = problem
+    model = nn.Sequential(model[0], Remembered(), *model[1:])
+    evaluate(components_of(model), [(x, y)])
+    assert len(run((model, (x, y)), stop=2)) == 2
+
+
 def test_regression_is_in_the_units_of_the_target():
     task = Regression(scale=3.0)
     outputs, y = torch.tensor([[1.0], [2.0]]), torch.tensor([[0.0], [4.0]])

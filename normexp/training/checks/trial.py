@@ -97,7 +97,7 @@ def _tried(
         return batch, model(batch)
 
 
-@torch.inference_mode()
+@torch.no_grad()
 def _evaluated(model: nn.Module, batch: Tensor) -> object:
     """Return outputs as an evaluation takes them; what asks for a gradient there fails."""
     try:

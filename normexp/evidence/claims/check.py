@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -28,6 +29,7 @@ def check_names(claim: AnyOne, arm_names: Sequence[str], metric_names: Sequence[
             raise unknown(key, metric, metric_names)
     if claim.of in claim.places()[1:] and not isinstance(getattr(claim, "target", None), Place):
         raise UserError(f"{claim.of} is compared with itself")
+    _check_one_point(claim.places())
     if isinstance(claim, Trend):
         _check_axis(claim.axis, axes)
         if claim.axis in dict(claim.of.point):
@@ -53,6 +55,15 @@ def _check_place(place: Place, arm_names: Sequence[str], axes: Axes) -> None:
         _check_axis(axis, axes)
         if value not in axes[axis]:
             raise unknown(f"value of {axis}", str(value), map(str, axes[axis]))
+
+
+def _check_one_point(places: Sequence[Place]) -> None:
+    """Raise UserError where one place is fixed on an axis and another is not: they are compared point by point."""
+    for one, other in itertools.permutations(places, 2):
+        for axis, value in one.point:
+            if axis not in dict(other.point):
+                write = f"{{arm: {other.arm}, {axis}: {value}}}"
+                raise UserError(f"{one} is compared with {other} at every {axis}; one point is meant as {write}")
 
 
 def _check_axis(axis: str, axes: Axes) -> None:

@@ -82,6 +82,14 @@ class Claim(Strict):
             filled["better"] = better_direction(data["metric"])  # of a range it says nothing
         return filled
 
+    @model_validator(mode="after")
+    def _agrees_with_the_name(self) -> Claim:
+        metric, at = getattr(self, "metric", ""), getattr(self, "at", "")
+        known = better_direction(metric)
+        if self.better and known and self.better != known and at != "range":
+            raise refusal(f"{self.better!r}: of {metric} the {known} is better, as its name tells", "better")
+        return self
+
     @property
     def limits(self) -> list[float]:
         """The finite ends of the region in which its number is said to lie; none without a region."""

@@ -1,4 +1,4 @@
-"""Values for code of the user's own, held to what its parameters are annotated with: `k: float` gets no word."""
+"""Values for code of the user's own, made what its parameters are annotated with: `k: float` gets no word."""
 
 from __future__ import annotations
 
@@ -7,20 +7,25 @@ import json
 import shlex
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from enum import Enum
 from typing import Any
 
 from normexp.config.text import is_number, shortened, shown
-from normexp.errors import UserError
+from normexp.errors import UserError, alternatives
 
 
-def check_annotated(name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
-    """Raise UserError for the first value that is not what its parameter's annotation says.
+def annotated(name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values as their parameters' annotations say: a list as a tuple, a word as a member of an Enum.
 
     Annotations of plain data count (`int`, `float | None`, `list[int]`, `Literal["a", "b"]`), as JSON would be read
     into them: an integer may stand for a float. Any other is the code's own to check.
+
+    Raises: UserError for the first value that is not what its annotation says.
     """
     for key, due in _misfits(target, given):
         raise UserError(_refusal(name, key, given[key], due))
+    dues = _dues(target, given)
+    return {key: _read(value, dues.get(key, Any)) for key, value in given.items()}
 
 
 def check_texts(group: str, name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
@@ -35,15 +40,19 @@ def check_texts(group: str, name: str, target: Callable[..., Any], given: Mappin
 
 def _misfits(target: Callable[..., Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     """Yield the parameters whose value is not what their annotation says, each with that."""
-    for key, parameter in inspect.signature(target).parameters.items():
-        due = _resolved(parameter.annotation, target)
-        if key in given and not _fits(given[key], due):
-            yield key, due
+    return ((key, due) for key, due in _dues(target, given).items() if not _fits(given[key], due))
+
+
+def _dues(target: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return {parameter: type that its annotation says} of what is given, in the order of the parameters."""
+    parameters = inspect.signature(target).parameters
+    return {key: _resolved(each.annotation, target) for key, each in parameters.items() if key in given}
 
 
 def _refusal(name: str, key: str, value: Any, due: Any) -> str:
-    allowed = inspect.formatannotation(due).replace("typing.", "")
-    return f"{name}: {key}={shortened(shown(value))}: must be {allowed}"
+    is_enum = isinstance(due, type) and issubclass(due, Enum)
+    allowed = alternatives([str(each.value) for each in due]) if is_enum else inspect.formatannotation(due)
+    return f"{name}: {key}={shortened(shown(value))}: must be {allowed.replace('typing.', '')}"
 
 
 def _resolved(annotation: Any, target: Callable[..., Any]) -> Any:
@@ -59,12 +68,25 @@ def _resolved(annotation: Any, target: Callable[..., Any]) -> Any:
 
 def _fits(value: Any, annotation: Any) -> bool:
     """Tell whether a value is of this type; True where the annotation is of no plain data, or the value was built."""
-    from pydantic import PydanticUserError, TypeAdapter, ValidationError  # slow to import, and few need it
-
     try:
-        TypeAdapter(annotation).validate_json(json.dumps(value), strict=True)
-    except ValidationError:
+        _read(value, annotation)
+    except ValueError:
         return False
-    except (PydanticUserError, TypeError, NameError):
-        return True
     return True
+
+
+def _read(value: Any, annotation: Any) -> Any:
+    """Return a value as this type; as it is where the annotation is of no plain data, or the value was built.
+
+    Raises: ValueError where it is not of this type.
+    """
+    from pydantic import PydanticUserError, TypeAdapter  # slow to import, and few need it
+
+    if annotation is Any:
+        return value
+    try:
+        read = TypeAdapter(annotation).validate_json(json.dumps(value), strict=True)
+    except (PydanticUserError, TypeError, NameError):
+        return value
+    # 3 for a float stays 3, and a mapping has keys that JSON would make texts of.
+    return value if isinstance(read, float) or isinstance(value, Mapping) else read

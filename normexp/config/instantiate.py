@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
-from normexp.config.annotations import check_annotated, check_texts
+from normexp.config.annotations import annotated, check_texts
 from normexp.config.config import Config
 from normexp.config.hints import modules_here, must_be_named
 from normexp.config.options import option, without_descriptions
@@ -173,7 +173,7 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
     _check_keys(node["_target_"], inspect.signature(target), given, extra)
     _check_truth(node["_target_"], inspect.signature(target), given)
     if not node["_target_"].startswith("normexp."):
-        check_annotated(node["_target_"], target, given)
+        given = annotated(node["_target_"], target, given)
     try:
         return target(**given, **extra)
     except UserError:

@@ -72,6 +72,21 @@ def test_table_word_takes_its_own_room_and_not_that_of_the_longest(table) -> Non
     assert table(f"a,b\nx,2\n{'long' * 1000},3\n").column("a").nbytes <= 2 * 8
 
 
+@pytest.mark.parametrize(
+    ("content", "names", "first"),
+    [
+        ("price, EUR;y\n1,5;2\n2,5;3\n", ["price, EUR", "y"], 1.5),
+        ("length, width, cm;y\n1,5;2\n2,5;3\n", ["length, width, cm", "y"], 1.5),
+        ("time; s,y\n1,2\n2,3\n", ["time; s", "y"], 1),
+    ],
+)
+def test_table_name_with_another_delimiter_is_one_column(table, content: str, names: list[str], first: float) -> None:
+    """The rows say which one separates columns: `price, EUR;y` was taken for the columns `price` and `EUR;y`."""
+    read = table(content)
+    assert list(read.columns) == names
+    assert read.column(names[0])[0] == first
+
+
 SEPARATED = {
     "comma": (
         'a,b\n"1,003",1\n850,2\n"-2,345,678.5",3\n',
@@ -139,6 +154,13 @@ SEPARATED = {
         [1003.5, 850],
         '"1\'003.5", taken as numbers (here 1003.5)',
     ),
+    "decimal commas before powers of ten": ("a;b\n1,5E+02;1\n-2,125e-1;2\n", [150, -0.2125], ""),
+    "powers of ten say what commas are": (
+        "a;b\n1.003;1,003E2\n2.500;2\n",
+        [1003, 2500],
+        "'1.003', taken as numbers (here 1003)",
+    ),
+    "powers of ten after points beside commas": ("a;b\n1.125E+02;1,5\n2;2,5\n", [112.5, 2], ""),
     "percent": ("a,b\n12%,1\n3%,2\n", ["12%", "3%"], "'12%', taken as words"),
     "words": ("a,b\nx,1\ny 2,2\n", ["x", "y 2"], ""),
     "words in capitals": ("a,b\nYes,1\nno,2\nyes,3\n", ["Yes", "no", "yes"], "'Yes' and 'yes', taken as two words"),

@@ -82,19 +82,26 @@ def _text(path: Path) -> str:
 
 
 def _delimiter(path: Path, text: str) -> str:
-    fields = {delimiter: len(_header(text.lstrip(), delimiter)) for delimiter in DELIMITERS}
-    best = max(fields, key=lambda delimiter: fields[delimiter])
-    if fields[best] <= 1:
+    """Return what separates most columns in the header, of those by which the row below it has as many, if any does.
+
+    Of two a comma is the other's: in `price, EUR;size` above `0,5;3` it is words', and before decimals.
+    """
+    widths = {delimiter: _widths(text.lstrip(), delimiter) for delimiter in reversed(DELIMITERS)}
+    fitting = {delimiter: each for delimiter, each in widths.items() if each[0] == each[1] > 1} or widths
+    best = max(fitting, key=lambda delimiter: fitting[delimiter][0])
+    if fitting[best][0] <= 1:
         raise UserError(f"{path}: line 1 has one column; columns are separated by a comma, semicolon, tab or |")
     return best
 
 
-def _header(text: str, delimiter: str) -> list[str]:
-    """Return the first row, whose cells in quotes may have line breaks."""
+def _widths(text: str, delimiter: str) -> tuple[int, int]:
+    """Return how many cells the first two rows have, 0 where there is none; those in quotes may have line breaks."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
+    rows = (cells for cells in reader if cells)
     try:
-        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True))
+        return len(next(rows, ())), len(next(rows, ()))
     except csv.Error:
-        return []
+        return 0, 0
 
 
 def _rows(path: Path, text: str, delimiter: str) -> list[Row]:

@@ -11,7 +11,7 @@ import numpy as np
 from normexp.config.allowed import LARGEST_FLOAT  # examples are float32
 from normexp.data.base import Array
 
-SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)")  # what stands before and after the last sign of a number
+SIGNED = re.compile(r"[+-]?([\d.,]*)([.,])(\d+)([eE][+-]?\d+)?")  # before and after the last sign of a number
 SEPARATORS = " \u00a0\u202f'\u2019"  # of thousands, beside the comma or the point that is not before decimals
 SPACED = re.compile(rf"[+-]?[1-9]\d{{0,2}}([{SEPARATORS}])\d{{3}}(?:\1\d{{3}})*([.,])\d+")
 
@@ -38,11 +38,13 @@ def _may_have_commas_before_decimals(column: Sequence[str]) -> bool:
 
 
 def sign_in(cell: str) -> str | None:
-    """Return the sign before a number's decimals where it can be nothing else: of 0,5 and 1 003,5, not of 1,003."""
+    """Return the sign before a number's decimals where it can be nothing else: of 0,5, 1,5E2 and 1 003,5, not of 1,003."""
     if spaced := SPACED.fullmatch(cell):
         return spaced[2]
     match = SIGNED.fullmatch(cell)
-    if match is None or match[2] in match[1] or (len(match[3]) == 3 and re.fullmatch(r"[1-9]\d{0,2}", match[1])):
+    if match is None or match[2] in match[1]:
+        return None
+    if not match[4] and len(match[3]) == 3 and re.fullmatch(r"[1-9]\d{0,2}", match[1]):
         return None
     return match[2]
 

@@ -38,7 +38,7 @@ def _may_have_commas_before_decimals(column: Sequence[str]) -> bool:
 
 
 def sign_in(cell: str) -> str | None:
-    """Return the sign before a number's decimals where it can be nothing else: of 0,5, 1,5E2 and 1 003,5, not of 1,003."""
+    """Return the sign before decimals where it can be nothing else: of 0,5, 1,003E2 and 1 003,5, not of 1,003."""
     if spaced := SPACED.fullmatch(cell):
         return spaced[2]
     match = SIGNED.fullmatch(cell)

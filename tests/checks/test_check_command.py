@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+import torch
 from torch import nn
 
 from normexp.config import options
 from normexp.norms.base import Norm
 from normexp.norms.batch import BatchNorm
-from normexp.norms.checks.commands import check_command, matrix_command
+from normexp.norms.checks.clause import Broken, compare
+from normexp.norms.checks.commands import check_command, drawing, matrix_command
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "schemes.md"
 BROKEN = """
@@ -49,6 +51,25 @@ def test_check_of_an_own_scheme_that_breaks_the_contract(cli, tmp_path, monkeypa
     assert "contract: is broken" in stdout
     assert "BROKEN  finite output and gradient on constant input\n          output is not finite" in stdout
     assert "dataset re-scaling                 yes" in stdout  # the card comes all the same
+
+
+class Noise(nn.Module):
+    def forward(self, x):
+        return x * (1 + 0.1 * torch.randn(x.shape[0], *(1 for _ in x.shape[1:]))) if self.training else x
+
+
+class Noisy(Norm):
+    def normalization(self, num_features):
+        return nn.Sequential(Noise(), nn.LayerNorm(num_features))
+
+
+def test_a_scheme_that_draws_is_said_to_do_so():
+    """Its card said that examples depend on one another, and a warning of torch stood before it."""
+    assert "draws random numbers" in drawing(Noisy())
+    assert drawing(BatchNorm()) == ""
+    assert drawing(OnTokens()) == ""
+    with pytest.raises(Broken, match="off by 2"):
+        compare(torch.ones(2, requires_grad=True), torch.tensor([1.0, 3.0]), 1e-3, "noise")
 
 
 class OnTokens(Norm):

@@ -1,4 +1,4 @@
-"""Does one example's output depend on the others, and is evaluation what training was?"""
+"""Does one example's output depend on the others, or on what is drawn, and is evaluation what training was?"""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def moved(other: Subject, subject: Subject, place: int, expected: Tensor) -> flo
     mixed = other.copy()
     mixed.x[place] = subject.x[place]
     return distance(outputs(mixed)[place], expected[place])
+
+
+def draws_in_training(norm: Norm) -> bool:
+    """Tell whether the outputs for one batch are others at the next call of the same block: the scheme draws them."""
+    with reproducible():
+        subject = make_subject(norm)
+        return not torch.equal(outputs(subject), outputs(subject))
 
 
 def train_eval_gap(norm: Norm) -> float:

@@ -147,5 +147,5 @@ def compare(found: Tensor, expected: Tensor, tolerance: float, what: str) -> Non
     """Raise Broken where |found - expected| is above tolerance (1 + |expected|)."""
     expected = expected.to(found.dtype)
     if not torch.allclose(found, expected, rtol=tolerance, atol=tolerance):
-        worst = float((found - expected).abs().max())
+        worst = float((found - expected).detach().abs().max())
         raise Broken(f"{what}: off by {worst:.2g}")

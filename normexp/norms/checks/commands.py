@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from normexp.errors import kind_and_line
 from normexp.norms.base import Norm
+from normexp.norms.checks.batch_dependence import draws_in_training
 from normexp.norms.checks.card import measure
 from normexp.norms.checks.clause import Case
 from normexp.norms.checks.clauses_of_hooks import has
@@ -17,6 +18,15 @@ from normexp.norms.checks.text import card_text, clauses_text
 OF_SEQUENCES_ALONE = (
     "no card: it measures layers, where this scheme does nothing; it acts on tokens or time steps alone"
 )
+DRAWS = "it draws random numbers in training: what compares two calls there, here and below, sees other ones"
+
+
+def drawing(norm: Norm) -> str:
+    """Return what is to be known of a scheme that draws random numbers; nothing of another, or where asking fails."""
+    try:
+        return f"\n  {DRAWS}" if draws_in_training(norm) else ""
+    except Exception:  # a scheme may raise anything
+        return ""
 
 
 def of_sequences_alone(norm: Norm) -> bool:
@@ -48,7 +58,7 @@ def check_command(
     findings = contract(norm, exact_gradient=exact_gradient, mixes_examples=mixes_examples)
     holds = not any(finding.broken for finding in findings)
     verdict = "holds" if holds else "is broken"
-    head = f"{title}\n\ncontract: {verdict}\n{clauses_text(findings)}"
+    head = f"{title}\n\ncontract: {verdict}\n{clauses_text(findings)}{drawing(norm)}"
     if of_sequences_alone(norm):
         return f"{head}\n\n{OF_SEQUENCES_ALONE}", holds
     try:

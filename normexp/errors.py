@@ -56,7 +56,8 @@ class Submitted(Exception):
 
 def nearest(name: str, allowed: Iterable[str], cutoff: float = 0.5) -> str | None:
     """Return the closest allowed name, whatever its case; None where none is as close as difflib's ratio `cutoff`."""
-    by_case = {word.casefold(): word for word in allowed}
+    words = sorted(allowed, key=lambda word: difflib.SequenceMatcher(None, word, name[:LONGEST]).ratio())
+    by_case = {word.casefold(): word for word in words}  # of words that differ in case alone the closest, which is last
     close = difflib.get_close_matches(name[:LONGEST].casefold(), list(by_case), n=1, cutoff=cutoff)
     return by_case[close[0]] if close else None
 

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normexp.errors import first_line, kind_and_line, memory_line
+from normexp.errors import first_line, kind_and_line, memory_line, nearest
 
 
 @pytest.mark.parametrize(
@@ -45,3 +45,8 @@ def test_an_error_of_others_is_quoted_in_one_line(error, line, with_kind):
 def test_too_little_memory_is_one_line_that_says_what_needs_less(error, line):
     assert kind_and_line(error).startswith(line)
     assert memory_line(ValueError("no memory of it")) == ""
+
+
+@pytest.mark.parametrize("words", [["net", "Net"], ["Net", "net"]])
+def test_of_words_that_differ_in_case_alone_the_closest_is_proposed(words):
+    assert [nearest(name, words) for name in ("nett", "Nett", "NETT")] == ["net", "Net", "Net"]

@@ -217,6 +217,7 @@ SPOKEN: Mapping[str, Sequence[str]] = {
 # The numbers of a set-up, in their order, that no key has: they follow from several (45,000 = 50,000 - 5,000; 0.83 is
 # E[1 - tanh(z / 2)^2]), are a constant of a study, a fact of the data, or the paper's own.
 SET_UPS: Mapping[str, str] = {
+    "hoffer2017_f1_gains": "1.1",
     "arpit2016_batch_size_1": "12",
     "arpit2016_data_normalization": "0.01 1,000",
     "ba2016_figure2": "120 10,000 0.01",

@@ -6,7 +6,7 @@ import inspect
 import json
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
@@ -22,25 +22,23 @@ def annotated(name: str, target: Callable[..., Any], given: Mapping[str, Any]) -
 
     Raises: UserError for the first value that is not what its annotation says.
     """
-    for key, due in _misfits(target, given):
-        raise UserError(_refusal(name, key, given[key], due))
-    dues = _dues(target, given)
-    return {key: _read(value, dues.get(key, Any)) for key, value in given.items()}
+    read = dict(given)
+    for key, due in _dues(target, given).items():
+        try:
+            read[key] = _read(given[key], due)
+        except ValueError:
+            raise UserError(_refusal(name, key, given[key], due)) from None
+    return read
 
 
 def check_texts(group: str, name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:
     """Raise UserError for a number where a parameter takes texts alone: a file that is called 2024, say."""
-    for key, due in _misfits(target, given):
+    for key, due in _dues(target, given).items():
         value = given[key]
-        if is_number(value) and _fits(str(value), due):
+        if is_number(value) and not _fits(value, due) and _fits(str(value), due):
             typed = shlex.quote(f'{group}.{key}="{value}"')
             refusal = _refusal(name, key, value, due)
             raise UserError(f"{refusal}; a text that looks like a number has quotes: {typed}")
-
-
-def _misfits(target: Callable[..., Any], given: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the parameters whose value is not what their annotation says, each with that."""
-    return ((key, due) for key, due in _dues(target, given).items() if not _fits(given[key], due))
 
 
 def _dues(target: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,8 +49,9 @@ def _dues(target: Callable[..., Any], given: Mapping[str, Any]) -> dict[str, Any
 
 def _refusal(name: str, key: str, value: Any, due: Any) -> str:
     is_enum = isinstance(due, type) and issubclass(due, Enum)
-    allowed = alternatives([str(each.value) for each in due]) if is_enum else inspect.formatannotation(due)
-    return f"{name}: {key}={shortened(shown(value))}: must be {allowed.replace('typing.', '')}"
+    annotation = inspect.formatannotation(due).replace("typing.", "")
+    allowed = alternatives([str(each.value) for each in due]) if is_enum else annotation
+    return f"{name}: {key}={shortened(shown(value))}: must be {allowed}"
 
 
 def _resolved(annotation: Any, target: Callable[..., Any]) -> Any:

@@ -1,5 +1,6 @@
 """`normexp check` and `normexp list norms --matrix`."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -106,6 +107,19 @@ def test_a_scheme_of_vectors_alone_has_a_card_of_a_linear_layer():
     assert "float16 yes bfloat16 yes autocast yes compile yes channels last no: takes vectors" in words
     assert "kept for backward 1.00 of batch norm's time of forward and backward on (8192, 64)" in words
     assert "of a linear layer's" in words
+
+
+class OfLayersNotMeasured(Norm):
+    def normalization(self, num_features):
+        return {}["a key of its own"]
+
+
+def test_a_card_that_cannot_be_measured_names_the_line_of_the_scheme():
+    """`no card: KeyError: 'a key of its own'` told nobody where to look."""
+    text, holds = check_command(OfLayersNotMeasured(), "OfLayersNotMeasured()")
+    assert not holds
+    at = r", test_check_command\.py:\d+, in OfLayersNotMeasured\.normalization"
+    assert re.search(rf"\n\nno card: KeyError: .*{at}", text)
 
 
 def test_matrix_has_one_row_per_scheme():

@@ -276,6 +276,13 @@ def test_classes_must_agree(write_tree: Write, pictures: Pictures) -> None:
         ImageFolder(path=str(path)).load(0)
 
 
+def test_a_class_of_other_case_is_named_beside(write_tree: Write, pictures: Pictures) -> None:
+    """`train/Cat` beside `test/cat`: who reads only the first name looks for a folder that seems to be there."""
+    named = {name.replace("train/cat", "train/Cat"): data for name, data in pictures.items()}
+    with pytest.raises(UserError, match="class 'Cat' is in train/ but not in test/, which has 'cat'; every split"):
+        ImageFolder(path=str(write_tree(named))).load(0)
+
+
 def test_one_class_is_refused(write_tree: Write, pictures: Pictures) -> None:
     cats = {name: data for name, data in pictures.items() if "cat" in name}
     with pytest.raises(UserError, match="only one class, 'cat'"):

@@ -106,8 +106,9 @@ def class_names(path: Path, tree: Tree) -> tuple[str, ...]:
         odd = sorted(names ^ set(classes))
         if odd:
             where = (split, "train") if odd[0] in classes else ("train", split)
+            beside = [f", which has {name!r}" for name in odd[1:] if name.casefold() == odd[0].casefold()]
             raise UserError(
-                f"{path}: class {odd[0]!r} is in {where[0]}/ but not in {where[1]}/; "
+                f"{path}: class {odd[0]!r} is in {where[0]}/ but not in {where[1]}/{''.join(beside)}; "
                 "every split must have the same classes"
             )
     if len(names) < 2:

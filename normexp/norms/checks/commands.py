@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from normexp.errors import kind_and_line
 from normexp.norms.base import Norm
 from normexp.norms.checks.batch_dependence import draws_in_training
 from normexp.norms.checks.card import measure
 from normexp.norms.checks.clause import Case
 from normexp.norms.checks.clauses_of_hooks import has
-from normexp.norms.checks.contract import contract
+from normexp.norms.checks.contract import contract, raised_in
 from normexp.norms.checks.cost import FULL, SMALL, cost
 from normexp.norms.checks.matrix import matrix
 from normexp.norms.checks.text import card_text, clauses_text
@@ -65,7 +64,7 @@ def check_command(
         card = measure(norm, backend="inductor" if inductor else "aot_eager")
         text = card_text(card, cost(norm, FULL if full else SMALL))
     except Exception as error:  # a scheme that breaks the contract may raise anything
-        return f"{head}\n\nno card: {kind_and_line(error)}", False
+        return f"{head}\n\nno card: {raised_in(norm, error)}", False
     return f"{head}\n\n{text}", holds
 
 

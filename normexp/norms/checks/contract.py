@@ -62,6 +62,11 @@ def broken_by(clause: Clause, case: Case) -> str:
         except Broken as broken:
             return str(broken)
         except Exception as error:  # a scheme may raise anything
-            own = type(case.norm).__module__ if is_own(type(case.norm)) else ""
-            return f"{kind_and_line(error)}{line_in(error, own)}"
+            return raised_in(case.norm, error)
     return ""
+
+
+def raised_in(norm: Norm, error: Exception) -> str:
+    """Return what a scheme raised, in one line, with file, line and function where the scheme is the user's own."""
+    own = type(norm).__module__ if is_own(type(norm)) else ""
+    return f"{kind_and_line(error)}{line_in(error, own)}"

@@ -16,6 +16,7 @@ from normexp.report.markdown import in_cell
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not
+RECAST = "recast as an equivalence"  # what the place of a claim says that no longer has the document's words
 READ = {
     "S001": (
         "The sums of mean and variance run to M, and are divided by m; both are the number of examples in the batch.",
@@ -128,17 +129,28 @@ def sentences(document: str, reports: Sequence[Report]) -> Iterator[str]:
     found = [(report, claim) for report in reports for claim in report.claims
              if report.scale != SMOKE and is_from(document, claim)]  # fmt: skip
     if found:
-        counts = Counter(claim["verdict"] for _, claim in found)
-        words = ", ".join(
-            f"{verdict} {counts[verdict]}" for verdict in (*VERDICTS, NOT_JUDGED, NOT_YET) if counts[verdict]
-        )
-        yield f"<details><summary>Claims on its sentences, tested by experiments: {words}</summary>"
+        of_sentences = [claim for _, claim in found if not is_recast(claim)]
+        recast = [claim for _, claim in found if is_recast(claim)]
+        words = f"Claims on its sentences, tested by experiments: {_counts(of_sentences)}"
+        if recast:
+            words += f"; recast as equivalences, whose verdict is not the sentence's: {_counts(recast)}"
+        yield f"<details><summary>{words}</summary>"
         yield from ("", "| experiment | claim | verdict |", "| --- | --- | --- |")
         for report, claim in found:
             yield f"| `{report.experiment}` | {in_cell(cited(claim['text']))} | {shown_verdict(claim)} |"
         yield from ("", "</details>", "")
     if document in READ:
         yield from ("Seen by reading:", "", *(f"- {slip}" for slip in READ[document]), "")
+
+
+def _counts(claims: Sequence[Judged]) -> str:
+    counts = Counter(claim["verdict"] for claim in claims)
+    return ", ".join(f"{verdict} {counts[verdict]}" for verdict in (*VERDICTS, NOT_JUDGED, NOT_YET) if counts[verdict])
+
+
+def is_recast(claim: Judged) -> bool:
+    """Tell whether a claim says that an effect is small, where the document says that there is one."""
+    return RECAST in claim["place"]
 
 
 def is_from(document: str, claim: Judged) -> bool:

@@ -138,6 +138,16 @@ def test_sources_page_has_the_verdicts_of_the_ledger_on_sentences(results):
     assert not any(absent in text for absent in ("y helps", "z helps", "`preview`"))
 
 
+def test_sources_page_counts_apart_what_was_recast_as_an_equivalence(results):
+    """Whether it matters little is not whether the sentence is right."""
+    place = "Ferreira 2024, section 2; recast as an equivalence after the runs"
+    claims = (claim(), claim(text="x does not matter", place=place), claim(text="y does not matter", place=place))
+    text = page(entries(results), [Report("lecture", "cpu", "", claims)])
+    assert "tested by experiments: holds 1; recast as equivalences" in text
+    assert ", whose verdict is not the sentence's: holds 2</summary>" in text
+    assert "| `lecture` | x does not matter | holds at this scale |" in text
+
+
 @pytest.mark.parametrize(
     ("document", "place", "kind", "said"),
     [

@@ -71,6 +71,7 @@ SETTINGS: Mapping[str, Sequence[str]] = {
     "law_norm_placement": ("more than the 6 % that the law allows",),  # 1 / 16
     "law_rezero": ("2.9 depth / width", "2.3 depth / width"),
     "law_selectable_keys": ("The 32 to 51 % of our notes", "At 8 dimensions"),
+    "inference_cost": ("a prediction of 128 images",),
     "ioffe2015_table": ("31 million steps",),
     "salimans2016_beta1": ("After 100 epochs",),
     "salimans2016_table1": (

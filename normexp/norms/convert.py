@@ -64,22 +64,25 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
             type, and why. That is also a normalization whose mode is kept by a `train()` of its own or its network's
             (frozen): the scheme's is not.
     """
+    plan = planned(model, norm, output=output, strict=strict)
+    if strict and plan.has_no_place:
+        raise ValueError(_nothing(plan, model, norm))
+    return carry_out(plan)
+
+
+@made_on_cpu()
+def planned(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool = True) -> Conversion:
+    """Return what `convert` would do, for `carry_out`, also where the scheme has no place; change nothing.
+
+    Raises: ValueError as `convert` does.
+    """
     check_network(model, valued=False)
     _check_scheme(norm)
     _check_hooks(norm)
-    with made_on_cpu():
-        plan = Conversion(model, norm, output)
-        if strict and plan.left:
-            raise _incomplete(plan, model, norm)
-        if strict and plan.has_no_place:
-            raise Unchanged(_nothing(plan, model, norm))
-        carry_out(plan)
-    model.not_converted = plan.left  # type: ignore[assignment]
-    return model
-
-
-class Unchanged(ValueError):
-    """The scheme has no place in a network, which stays as it is."""
+    plan = Conversion(model, norm, output)
+    if strict and plan.left:
+        raise _incomplete(plan, model, norm)
+    return plan
 
 
 def _nothing(plan: Conversion, model: nn.Module, norm: Norm) -> str:

@@ -15,7 +15,8 @@ from normexp.config.options import usual_options
 from normexp.errors import UserError
 from normexp.models.placements.base import Placement
 from normexp.norms.base import Norm
-from normexp.norms.convert import WAY_OUT, Unchanged, convert
+from normexp.norms.convert import WAY_OUT, planned
+from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.whole import LAZY, has_lazy_layers
 from normexp.training.taken_out import normalizations
 
@@ -51,9 +52,7 @@ def _converted(config: Config, network: nn.Module, norm: Norm) -> nn.Module:
     _check_new(config, network)
     had = normalizations(network)
     try:
-        converted = convert(network, norm)
-    except Unchanged:  # as in a network of ours; `ignored_norm` says so
-        converted = convert(network, norm, strict=False)
+        converted = carry_out(planned(network, norm))  # without a place for the scheme, too: `ignored_norm` says so
     except ValueError as error:
         reason = str(error).removesuffix(f"; {WAY_OUT}")  # which code alone can go, no configuration
         own = config["model"]["_target_"]

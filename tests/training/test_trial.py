@@ -138,8 +138,8 @@ class Mistaken(Norm):
 @pytest.mark.parametrize(
     ("mistake", "said"),
     {
-        "shape": r"its normalization\(\) makes float32 \(64, 1\) of float32 \(64, 100\); it must keep shape and type$",
-        "type": r"makes float64 \(64, 100\) of float32 \(64, 100\); it must keep shape and type \(\.to\(x\.dtype\)\)$",
+        "shape": r"its normalization\(\) makes float32 \[64, 1\] of float32 \[64, 100\]; it must keep shape and type$",
+        "type": r"makes float64 \[64, 100\] of float32 \[64, 100\]; it must keep shape and type \(\.to\(x\.dtype\)\)$",
         "tuple": r"the module of its normalization\(\) returns a tuple, not a tensor$",
         "in place": r"changes its input in place, which the network may read again; return a new tensor$",
         "counts": r"remembers \S+\.calls, which changes with every call; ",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from itertools import chain
 
 from torch import Tensor, nn
 
+from normexp.norms.networks.trial import hooked
 from normexp.norms.own.hooks import normalizing_hook
+from normexp.training.checks.unkept_state import type_and_shape
 
 
 @contextmanager
@@ -25,10 +28,9 @@ def forms_kept(model: nn.Module) -> Iterator[None]:
     def after(module: nn.Module, given: tuple[Tensor, ...], output: object) -> None:
         _check(f"the module of its {normalizing_hook(module)}()", given[0], output, given[0]._version != versions.pop())
 
-    with ExitStack() as stack:
-        for module in filter(normalizing_hook, model.modules()):
-            stack.callback(module.register_forward_pre_hook(before).remove)
-            stack.callback(module.register_forward_hook(after).remove)
+    made = [module for module in model.modules() if normalizing_hook(module)]
+    entering = (module.register_forward_pre_hook(before) for module in made)
+    with hooked(chain(entering, (module.register_forward_hook(after) for module in made))):
         yield
 
 
@@ -37,10 +39,7 @@ def _check(name: str, x: Tensor, y: object, changed: bool) -> None:
         raise ValueError(f"{name} returns a {type(y).__name__}, not a tensor")
     if (x.shape, x.dtype) != (y.shape, y.dtype):
         way_out = " (.to(x.dtype))" if x.shape == y.shape else ""
-        raise ValueError(f"{name} makes {_form(y)} of {_form(x)}; it must keep shape and type{way_out}")
+        made = f"makes {type_and_shape(y)} of {type_and_shape(x)}"
+        raise ValueError(f"{name} {made}; it must keep shape and type{way_out}")
     if changed:
         raise ValueError(f"{name} changes its input in place, which the network may read again; return a new tensor")
-
-
-def _form(tensor: Tensor) -> str:
-    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"

@@ -13,8 +13,8 @@ import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from normexp.config import Config, compose
-from normexp.config.instantiate import instantiate, instantiate_part, locate
+from normexp.config import Config
+from normexp.config.instantiate import instantiate, instantiate_option, instantiate_part, locate
 from normexp.data.base import Array, Data
 from normexp.data.inputs import InputNorm
 from normexp.data.loading import LastValue
@@ -106,7 +106,8 @@ def build_norm(config: Config) -> Norm:
 
 def named_norm(name: str) -> Norm:
     """Build an option of `norm` with its default settings."""
-    return build_norm(compose([f"norm={name}"]))
+    norm: Norm = instantiate_option("norm", name)
+    return norm
 
 
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:

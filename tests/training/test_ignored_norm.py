@@ -9,6 +9,7 @@ from in_process import InProcess
 from normexp.config import compose
 from normexp.data.loading import Loader
 from normexp.errors import Impossible
+from normexp.norms.networks.conversion import Conversion
 from normexp.records import IGNORED, find_runs
 from normexp.sweeps.workers import KeptWorkers
 from normexp.training.build import build
@@ -110,6 +111,15 @@ def test_it_is_not_missed_where_it_has_the_output_layer():
 )
 def test_it_is_said_with_a_way_out(overrides, way_out):
     assert way_out in said(*overrides)
+
+
+def test_a_network_is_planned_once(monkeypatch):
+    """Reading it is most of the time: where the scheme has no place it was read again, to be left as it is."""
+    planned = []
+    monkeypatch.setattr("normexp.norms.convert.Conversion", lambda *given: planned.append(given) or Conversion(*given))
+    config = compose(["model=deaf_nets.normalized", "plugins=[deaf_nets]", "norm=weight"])
+    build(config, LOADER.load(config))
+    assert len(planned) == 1
 
 
 def test_the_output_layer_is_no_way_out_for_a_scheme_that_does_nothing_there():

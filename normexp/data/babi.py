@@ -131,6 +131,8 @@ def hold_out_stories(data: Data, story: Array, count: int, seed: int) -> Data:
 
     Args:
         story: the number of each training example's story, (N,).
+
+    Raises: UserError where that would take all of them.
     """
     numbers, sizes = np.unique(story, return_counts=True)
     order = np.random.default_rng([seed, len(story)]).permutation(len(numbers))

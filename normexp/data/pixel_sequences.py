@@ -101,6 +101,8 @@ def pixel_order(order: str, count: int, seed: int) -> Array:
     """Return which pixel comes at each of `count` steps, int64 (count,).
 
     Source of `with_replacement`: the first draw of the published code under its default seed, which is 1.
+
+    Raises: UserError for an order that there is not.
     """
     if order not in ORDERS:
         raise unknown("dataset.order", order, ORDERS)

@@ -21,7 +21,10 @@ def in_float32(data: Data) -> Data:
 
 
 def standardize_target(data: Data) -> Data:
-    """Shift and scale all targets by the training split's mean and biased standard deviation."""
+    """Shift and scale all targets by the training split's mean and biased standard deviation.
+
+    Raises: UserError for classes, for several targets, and for numbers that float32 cannot hold.
+    """
     if data.task != "regression":
         raise UserError("dataset.standardize_target=true: only targets of a regression can be standardized")
     if data.num_outputs > 1:

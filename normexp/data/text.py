@@ -146,7 +146,10 @@ class Text(Dataset):
 
 
 def topics() -> bytes:
-    """Return the help texts that come with Python, in the order of their names."""
+    """Return the help texts that come with Python, in the order of their names.
+
+    Raises: UserError where this Python has none.
+    """
     try:
         from pydoc_data.topics import topics as texts
     except ImportError:

@@ -42,6 +42,8 @@ def set_exactly(
 
     Args:
         share: of the way from the present values to those of the data; of the variance in its logarithm.
+
+    Raises: UserError for a layer of which these data tell no variance.
     """
     for number, (path, module) in enumerate(called.items(), 1):
         waiting.at(f"layer {number} of {len(called)} is recalibrated; batches: {len(inputs)}")

@@ -41,7 +41,10 @@ def best(curve: Curve, metric: str, better: str | None) -> float:
 
 
 def column_of(curve: Curve, metric: str) -> Column:
-    """Return a metric's values; a run that diverged before its first evaluation may have none."""
+    """Return a metric's values; a run that diverged before its first evaluation may have none.
+
+    Raises: MissingRuns where another run has none.
+    """
     if metric in curve.columns and len(curve.step):
         return curve.columns[metric]
     if curve.diverged:

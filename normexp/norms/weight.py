@@ -61,7 +61,10 @@ def gain(layer: nn.Module) -> Tensor | None:
 
 
 def standardize(layer: Any, inputs: Any, output: Tensor) -> Tensor:
-    """Forward hook: rescale a layer so that this output is standardized, and pass the new output on."""
+    """Forward hook: rescale a layer so that this output is standardized, and pass the new output on.
+
+    Raises: ValueError for a unit without a direction, and for a single value per unit.
+    """
     g = gain(layer)
     assert g is not None
     if not g.all():
@@ -84,7 +87,10 @@ def units_last(layer: nn.Module, output: Tensor) -> Tensor:
 
 
 def mean_and_std(units: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and biased standard deviation of each unit of (*, C); 1 for a constant one (up to rounding)."""
+    """Return mean and biased standard deviation of each unit of (*, C); 1 for a constant one (up to rounding).
+
+    Raises: ValueError for a single value per unit.
+    """
     t = units.reshape(-1, units.shape[-1])
     if t.shape[0] < 2:
         raise ValueError(

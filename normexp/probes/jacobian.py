@@ -71,7 +71,10 @@ class Jacobian(Probe):
 
 
 def pull_back(function: Function, x: Tensor, cotangents: Tensor) -> Tensor:
-    """Return v J for every row v of cotangents (R, outputs) at one example x, as (R, inputs)."""
+    """Return v J for every row v of cotangents (R, outputs) at one example x, as (R, inputs).
+
+    Raises: UserError for a function that has no derivative.
+    """
     if not x.is_floating_point():
         raise UserError(NO_DERIVATIVE)
     copies = x.repeat(len(cotangents), *[1] * x.dim()).requires_grad_()

@@ -215,7 +215,10 @@ def _sums(data: bytes) -> dict[str, str]:
 
 
 def packed(contents: Mapping[str, bytes]) -> bytes:
-    """Return the archive of {name: content}. Equal contents give equal bytes."""
+    """Return the archive of {name: content}. Equal contents give equal bytes.
+
+    Raises: UserError for a name that would leave the folder.
+    """
     from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
     names = sorted(contents)

@@ -105,7 +105,10 @@ OTHER_FORMS: dict[str, Form] = {METRICS: lambda cell: cell == "" or _is_number(c
 
 
 def check_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Hold the rows of a run's CSV file to the columns that are read of it by name, and those of any name."""
+    """Hold the rows of a run's CSV file to the columns that are read of it by name, and those of any name.
+
+    Raises: ValueError, with the line, where they do not fit.
+    """
     named, is_other = ROW_FORMS.get(name, {}), OTHER_FORMS.get(name)
     for line, row in enumerate(rows, start=2):
         if missing := next((column for column in named if column not in row), None):

@@ -28,7 +28,10 @@ _MAY_BE_DEEP = re.compile(r"[&*]|\[(?!\])|{(?!})|^ {40}|[-?:] +[-?] ", re.MULTIL
 
 
 def decoded(data: bytes) -> str:
-    """Return UTF-8 text, without the byte order mark that some editors write before it."""
+    """Return UTF-8 text, without the byte order mark that some editors write before it.
+
+    Raises: ValueError for what is no UTF-8.
+    """
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -36,7 +39,7 @@ def decoded(data: bytes) -> str:
 
 
 def json_object(data: bytes) -> dict[str, Any]:
-    """Return the mapping that JSON text holds."""
+    """Return the mapping that JSON text holds. Raises ValueError for anything else."""
     try:
         loaded = json.loads(decoded(data))
     except (json.JSONDecodeError, RecursionError):
@@ -104,7 +107,10 @@ def _section(text: str) -> bytes:
 
 
 def csv_rows(data: bytes) -> list[dict[str, str]]:
-    """Return the rows of CSV text that end in a line break (a killed process may leave half a row), as text."""
+    """Return the rows of CSV text that end in a line break (a killed process may leave half a row), as text.
+
+    Raises: ValueError for what is no CSV.
+    """
     lines = io.StringIO(decoded(data), newline="")
     try:
         reader = csv.DictReader(line for line in lines if line.endswith("\n"))

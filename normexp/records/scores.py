@@ -11,7 +11,10 @@ from normexp.records.run import RunDirectory
 
 
 def final_score(run: RunDirectory, metric: str) -> float | None:
-    """Return a finished run's last value of a metric; None if it diverged, or the value is missing or not finite."""
+    """Return a finished run's last value of a metric; None if it diverged, or the value is missing or not finite.
+
+    Raises: UserError for a metric that the run does not have.
+    """
     if run.status["status"] == "diverged":
         return None
     rows = run.rows(METRICS)

@@ -114,7 +114,10 @@ def evaluating(context: StudyContext) -> nn.Module:
 
 
 def folded(context: StudyContext) -> nn.Module:
-    """Return a copy with every foldable normalization folded, and every weight computed once."""
+    """Return a copy with every foldable normalization folded, and every weight computed once.
+
+    Raises: UserError where `fold` refuses.
+    """
     network = evaluating(context)
     try:
         fold(network)

@@ -54,7 +54,7 @@ def ratio(error: float, first: float) -> float:
 
 
 def length_key(context: StudyContext) -> str:
-    """Return the key of `dataset` that sets the length of its test sequences."""
+    """Return the key of `dataset` that sets the length of its test sequences. Raises UserError where none does."""
     found = next((key for key in LENGTHS if key in context.config["dataset"]), None)
     if found is None:
         chosen = context.config.choices["dataset"]

@@ -84,7 +84,10 @@ def last_sweep(folder: Path) -> list[Path]:
 
 
 def below(folder: Path) -> dict[Path, str]:
-    """Return the same with those that have not begun, and what the sweep called them."""
+    """Return the same with those that have not begun, and what the sweep called them.
+
+    Raises: UserError where it has none there.
+    """
     runs = planned(folder)
     there = {path: name for path, name in runs.items() if absolute(folder) in absolute(path).parents}
     if runs and not there:
@@ -93,7 +96,10 @@ def below(folder: Path) -> dict[Path, str]:
 
 
 def planned(folder: Path) -> dict[Path, str]:
-    """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them."""
+    """Return all runs of the last sweep in a results folder, or in that of these runs, and what it called them.
+
+    Raises: UserError where none is remembered.
+    """
     results = next((each for each in (folder, folder_above(folder)) if (each / FILE).exists()), None)
     if results is None:
         raise UserError(f"--last-sweep: {printable(folder)} remembers no sweep; name the results_dir= of one")

@@ -126,7 +126,10 @@ class Worker:
 
 @contextmanager
 def stops_between_runs() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM say what they say while workers train where none does: between two trials, say."""
+    """Let Ctrl-C and SIGTERM say what they say while workers train where none does: between two trials, say.
+
+    Raises: Interrupted then.
+    """
     try:
         with stops_as_ctrl_c():
             yield

@@ -163,7 +163,10 @@ def shared_sweep(cells: Sequence[CellToTrain], results: Path) -> SharedSweep:
 
 
 def write_plan(cells: Sequence[CellToTrain], results: Path, pace: Pace) -> SharedSweep:
-    """Write the plan of a sweep unless it is there; return its folder. Whoever was first sets the pace."""
+    """Write the plan of a sweep unless it is there; return its folder. Whoever was first sets the pace.
+
+    Raises: UserError where it cannot be written.
+    """
     planned = _planned(cells, results)
     sweep = _folder(planned, results)
     if (sweep.path / PLAN).exists():

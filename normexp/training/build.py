@@ -111,7 +111,10 @@ def named_norm(name: str) -> Norm:
 
 
 def build_model(config: Config, norm: Norm, input_shape: tuple[int, ...], num_outputs: int) -> nn.Module:
-    """Build the network with its initial weights, the same for every scheme with one seed."""
+    """Build the network with its initial weights, the same for every scheme with one seed.
+
+    Raises: UserError where `init` would overwrite trained weights, and as `make_model` does.
+    """
     seed = config["seed"]
     with seeded(seed, "initialization"), hooks_drawn(seed), fitting(config):
         model = make_model(config, norm, input_shape, num_outputs)
@@ -208,7 +211,10 @@ def _has_real_weights(model: nn.Module) -> bool:
 
 
 def build_schedule(config: Config, steps: int) -> Callable[[int], Hyperparameters]:
-    """Return step -> the base rate times the schedule's factor, and Adam's betas where the schedule sets beta1."""
+    """Return step -> the base rate times the schedule's factor, and Adam's betas where the schedule sets beta1.
+
+    Raises: UserError for what is no such function.
+    """
     options = {key: value for key, value in config["schedule"].items() if key != "_target_"}
     factors = locate(config["schedule"]["_target_"], config["plugins"])
     if not callable(factors):

@@ -110,7 +110,10 @@ def make_step(components: Components) -> Step:
 
 
 def after_update(components: Components) -> Callable[[], None] | None:
-    """Return what the scheme and the network's placement have to do after every update, or None."""
+    """Return what the scheme and the network's placement have to do after every update, or None.
+
+    Raises: UserError for a step_hook() that returns no such function.
+    """
     model = components.model
     own = model.update_hook() if isinstance(model, Transformer) else None
     after = components.norm.step_hook(model)

@@ -70,6 +70,8 @@ def verify_drift(
         seed: draws them from all records; without one they are the cheapest of every folder that ended well, by
             recorded seconds.
         table: a CSV file that gets a row per experiment and scale, beside those that it has.
+
+    Raises: UserError where none could be trained.
     """
     check_count("verify drift: --limit", limit)
     if table:

@@ -66,7 +66,10 @@ Attempt = Callable[[Path, float], tuple[Outcome, int]]  # where, in how many sec
 
 
 def verify_resume(overrides: Sequence[str], kills: int, seed: int, say: Say) -> int:
-    """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not."""
+    """Train, kill, continue and compare; then the control. Return 1 if the bits differ, or the control's do not.
+
+    Raises: UserError for overrides that leave no training to kill.
+    """
     typed = list(overrides) or USUAL.split()
     check_count("verify resume: --kills", kills)
     check_once(typed)

@@ -45,6 +45,8 @@ def content_by_name(named: Mapping[str, Path], digest: Callable[[Path], str] = s
 
     Args:
         digest: what is taken of each file.
+
+    Raises: UserError for a file that cannot be read.
     """
     try:
         facts = [[name, os.path.abspath(file), *_facts(file)] for name, file in sorted(named.items())]

@@ -124,7 +124,10 @@ def size(path: Path) -> int:
 
 
 def files(path: Path) -> list[Path]:
-    """Return `path` itself, or the files under a folder, sorted by name, without hidden ones."""
+    """Return `path` itself, or the files under a folder, sorted by name, without hidden ones.
+
+    Raises: UserError for what is no file, as a pipe, and a folder that cannot be read.
+    """
     if not path.is_dir():
         return [path]
     with _one_line_errors(path):
@@ -149,6 +152,8 @@ def check_complete(path: Path) -> None:
     """Read a gzip file to its end, so that a truncated one is found before any slow decoding.
 
     Archives of other kinds pass: a zip has its index at the end, and the rest is checked when read.
+
+    Raises: UserError for one that is damaged, or unpacks to far more than any data would.
     """
     if path.is_dir() or _kind(path) != "gzip":
         return

@@ -97,6 +97,8 @@ def sindian(file: str | None, missing: str) -> Data:
 
     Source: Yeh & Hsu 2018, "Building real estate valuation models with comparative approach through case-based
     reasoning"; UCI data set 477, CC BY 4.0.
+
+    Raises: UserError where no such file is there.
     """
     data = SINDIAN.read(file, missing)
     if data is None:

@@ -57,7 +57,10 @@ def to_data(table: Table, target: str, features: Sequence[str] | None, missing: 
 
 
 def set_test_apart(data: Data, wish: float, seed: int) -> Data:
-    """Move so many examples, chosen by `seed` alone, or below 1 that share, from the training to the test split."""
+    """Move so many examples, chosen by `seed` alone, or below 1 that share, from the training to the test split.
+
+    Raises: UserError where that would be all of them.
+    """
     total = len(data.train)
     if wish >= total:
         raise UserError(f"dataset.test={wish}: the table has only {amount(total, 'usable row')}")
@@ -67,7 +70,10 @@ def set_test_apart(data: Data, wish: float, seed: int) -> Data:
 
 
 def fill_gaps(data: Data) -> Data:
-    """Put the mean of the training split's values, of words their shares, into the gaps (NaN) of every split."""
+    """Put the mean of the training split's values, of words their shares, into the gaps (NaN) of every split.
+
+    Raises: UserError for an input without any value there.
+    """
     if not any(np.isnan(split.x).any() for split in data.splits):
         return data
     known = ~np.isnan(data.train.x)

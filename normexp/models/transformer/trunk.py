@@ -135,7 +135,7 @@ def head_norms(norm: Norm, placement: Placement, qk_norm: str | None, sizes: Siz
 
 
 def scheme_of(name: str) -> Norm:
-    """Return the scheme of an option of `norm`, with its defaults."""
+    """Return the scheme of an option of `norm`, with its defaults. Raises UserError for a name that there is not."""
     if name not in options("norm"):
         raise unknown("model.qk_norm", name, options("norm"))
     made: Norm = instantiate_option("norm", name)

@@ -31,6 +31,8 @@ def ledger(words: Sequence[str], plain: bool = False) -> str:
     Args:
         words: names of experiments, scale=, verdict=, find=, results_dir=; by default all that has a report.
         plain: as JSON.
+
+    Raises: UserError for a word that it does not know, and where nothing is judged.
     """
     chosen, given = split(words, KEYS, own=True, meant=lambda name: _meant(name, words))
     check_verdict(given.get("verdict"))
@@ -85,6 +87,8 @@ def laws_page(words: Sequence[str], plain: bool = False) -> str:
 
     Args:
         words: names of experiments, results_dir=; by default every law.
+
+    Raises: UserError for a word that it does not know, and where no law is recorded.
     """
     from normexp.report.ledger.laws import as_json as laws_as_json
     from normexp.report.ledger.laws import page, read_laws

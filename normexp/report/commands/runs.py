@@ -129,6 +129,8 @@ def chosen_runs(words: Sequence[str], last: bool) -> Frame:
 
     Args:
         last: read the runs of the last sweep in these folders alone; without a folder, in results.
+
+    Raises: UserError where no run is left.
     """
     paths = [word for word in words if "=" not in word or Path(word).exists()]
     filters = dict(word.split("=", 1) for word in words if word not in paths)

@@ -97,6 +97,15 @@ def test_the_architecture_names_every_folder_of_tests_and_what_they_share() -> N
     assert {name for name in shared | own if f"`{name}`" not in text} == set()
 
 
+def test_the_architecture_names_every_room_and_only_files_that_there_are() -> None:
+    text, parts = (TOP / "docs" / "architecture.md").read_text(), TOP / "normexp"
+    rooms = {path.name for path in parts.rglob("*") if path.is_dir() and any(path.glob("*.*"))}
+    assert {name for name in rooms if not re.search(rf"(?<!\w){name}/", text)} == set()
+    files = re.findall(r"`([\w/]+/\w+\.pyi?)`", text)
+    assert len(files) > 15
+    assert [name for name in files if not ((TOP / name).exists() or (parts / name).exists())] == []
+
+
 @pytest.mark.parametrize(("name", "least"), [("performance.md", 11), ("scale.md", 2)])
 def test_tables_of_the_measured_pages_are_the_measurements(name: str, least: int) -> None:
     page = (TOP / "docs" / name).read_text(encoding="utf-8")

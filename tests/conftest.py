@@ -1,5 +1,6 @@
 """Fixtures of all tests: a cache folder and a results folder of their own, few threads, the command line."""
 
+import atexit
 import gc
 import os
 from collections.abc import Callable, Iterator
@@ -26,9 +27,9 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    """Let the interpreter clear away what was frozen: a compiler counts, at length, what it takes for leaks."""
-    gc.unfreeze()
+# The interpreter clears away what was frozen: a compiler counts, at length, what it takes for leaks. At the very end:
+# pytest looks for garbage when its session ends.
+atexit.register(gc.unfreeze)
 
 
 @pytest.fixture(scope="session", autouse=True)

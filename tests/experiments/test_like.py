@@ -185,7 +185,7 @@ def test_editors_ask_for_no_key_of_a_file_that_is_like_another():
 
 
 def test_the_skeleton_that_is_like_another_runs(cli, workers_here, tmp_path):
-    status, stdout, stderr = cli("new", "experiment", "mine", "--like", "digits_five_schemes")
+    status, stdout, stderr = cli("new", "experiment", "mine", "--like", "base.yaml")
     assert (status, stdout.splitlines()[0]) == (0, "mine.yaml"), stderr
     status, stdout, stderr = cli("reproduce", "mine.yaml", "scale=smoke")
     assert status == 0, stderr
@@ -199,6 +199,11 @@ def test_the_skeleton_that_is_like_another_runs(cli, workers_here, tmp_path):
     )
     (tmp_path / "mine.yaml").write_text(claims)
     assert load("mine.yaml", "cpu").claims[0].of.arm == "mine"
+
+
+def test_the_skeleton_that_is_like_one_of_ours_is_sound():
+    write_skeleton("mine", "digits_five_schemes")
+    assert "mine" in load("mine.yaml", "smoke").arms
 
 
 def test_the_skeleton_adds_an_arm_that_is_not_there(tmp_path):

@@ -13,6 +13,9 @@ import numpy.typing as npt
 from normexp.config.text import shown
 from normexp.records import FINISHED
 
+PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
+SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
+
 AxisValue = str | int | float | bool | None
 Point = tuple[tuple[str, AxisValue], ...]
 Column = npt.NDArray[np.float64]
@@ -119,10 +122,6 @@ def origins(curves: Curves, what: str) -> dict[str, set[str]]:
     for cell, runs in curves.items():
         by_arm.setdefault(cell.arm, set()).update(getattr(run.made, what) for run in runs.values() if run.finished)
     return by_arm
-
-
-PROBE = "probe/"  # begins the name of a metric that a probe measured: probe/LAYER/STATISTIC
-SECONDS_PER_STEP = "seconds_per_step"  # of training, mean so far; wall-clock, so no two runs have the same
 
 
 def short_commit(commit: str | None) -> str:

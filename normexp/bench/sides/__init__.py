@@ -18,6 +18,7 @@ ABOUT: Mapping[str, str] = {
     "skorch": "skorch's partial_fit over the resident tensors",
 }
 TUNED = ("normexp", "hand_written")  # sides that set the process up as normexp does for a run
+MODULES = {"normexp": "ours", "lightning": "lightning_trainer", "skorch": "skorch_net"}  # side -> its file
 NEEDS = {"lightning": "lightning", "skorch": "skorch"}  # side -> package of the extra `bench`
 
 
@@ -26,6 +27,3 @@ def side(name: str) -> Callable[[Work], Train]:
     module, _, workers = name.partition("_") if name.startswith("script") else (name, "", "")
     train: Callable[..., Train] = import_module(f"normexp.bench.sides.{MODULES.get(module, module)}").train
     return (lambda work: train(work, int(workers))) if workers else train
-
-
-MODULES = {"normexp": "ours", "lightning": "lightning_trainer", "skorch": "skorch_net"}

@@ -29,6 +29,7 @@ MOST_ENDED = 10_000  # cells of a plan that is made again once all of them have 
 RACES = ((1_000, 1), (10_000, 8), (10_000, 64), (100_000, 64))  # cells, workers
 MEMORY = "/dev/shm" if os.path.isdir("/dev/shm") else None  # no disk's own slowness is measured
 PACE = Pace(heartbeat=10.0, takeover=90.0)
+COUNTED = ("files made", "claims lost to another", "files read", "listings")  # of a cell
 PLANNING = """
 import json, sys, time
 from normexp.bench.suites.scale import end
@@ -159,9 +160,6 @@ def races(sizes: Sequence[tuple[int, int]]) -> Result:
     )
     headers = ["cells", "workers", "s", "cells/s", *COUNTED, "names listed"]
     return Result("scale-workers", caption, headers, rows, data=data, wrong=wrong)
-
-
-COUNTED = ("files made", "claims lost to another", "files read", "listings")
 
 
 def race(sweep: SharedSweep, workers: int) -> tuple[float, Counter[str], int]:

@@ -13,6 +13,8 @@ from normexp.data.files.cache import Content
 from normexp.data.files.progress import logger
 from normexp.data.images.labelled import LabelledImages
 
+WAY_OUT = "delete it from the cache to download the original"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Published(LabelledImages):
@@ -71,6 +73,3 @@ class Published(LabelledImages):
             note = f" ({found.note})" if found.note else ""
             logger.warning(f"dataset={self.name}: the copy that was decoded from {found.source}{note}; {WAY_OUT}")
         return found
-
-
-WAY_OUT = "delete it from the cache to download the original"

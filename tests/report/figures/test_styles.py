@@ -10,6 +10,7 @@ from normexp.report.figures.styles import (
     CONTRAST,
     NEAR,
     SHADES,
+    LineStyle,
     contrast,
     dark_to_light,
     distance,
@@ -24,7 +25,7 @@ SCHEMES = sorted(path.stem for path in (Path(__file__).parents[3] / "configs" / 
 def test_every_scheme_has_a_style_of_its_own() -> None:
     styles = {(of_scheme(name).color, of_scheme(name).marker) for name in SCHEMES}
     assert len(styles) == len(SCHEMES)
-    assert of_scheme("my_own") == of_scheme("my_own")
+    assert of_scheme("my_own") == LineStyle("#2A86A5", marker=">")  # by its name alone, so in every process
     assert of_scheme("my_norms.Median") == of_scheme("Median")  # as an experiment and a run name it
 
 

@@ -12,7 +12,6 @@ from normexp.experiments.load import names, read, scales
 from normexp.experiments.tables import Published, PublishedOnly
 from normexp.report.ledger.judged import VERDICTS, Judged, Report, shown_verdict
 from normexp.report.ledger.sources import Entry, by_document, by_section, verdicts_by_reading
-from normexp.report.markdown import in_cell
 
 SLIDES = ("slide", "take home message", "Simulation")  # how the places of claims call S002, whose pages have titles
 OWN = ("ours", "our own", "beyond", "follows from")  # places that say what a document does not
@@ -159,3 +158,8 @@ def is_from(document: str, claim: Judged) -> bool:
     if claim["kind"] == "own" or place.startswith(OWN):
         return False
     return CITED[document] in place or (document == "S002" and any(word in place for word in SLIDES))
+
+
+def in_cell(text: str) -> str:
+    """Escape what would end a cell of a pipe table, or set its words off; a command in it stays one."""
+    return text.replace("|", "\\|").replace("*", "\\*")

@@ -16,11 +16,6 @@ def escaped(text: str) -> str:
     return _MARKUP.sub(r"\\\1", one_line(text))
 
 
-def in_cell(text: str) -> str:
-    """Escape what would end a cell of a pipe table, or set its words off; a command in it stays one."""
-    return text.replace("|", "\\|").replace("*", "\\*")
-
-
 def prose(text: str) -> str:
     """Escape what would be more than words in a line that is no table, except for the commands in it: `code`."""
     return sentence(text, _IN_PROSE)

@@ -95,7 +95,7 @@ def compose(overrides: Sequence[str] = ()) -> Config:
     leaves = flat(values)
     own.check_plugins(plugins, leaves.values())
     choices = {**defaults.choices, **{group: values[group][TARGET] for group in owned}}
-    changes = _changes(leaves, defaults)
+    changes = _changes(leaves, usable)
     check_study(choices["study"], usable.about["study"], changes)
     return Config(values, choices, changes)
 

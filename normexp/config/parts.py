@@ -11,6 +11,7 @@ from normexp.config.options import option, options, without_descriptions
 from normexp.config.text import shown
 
 TARGET = "_target_"
+UNSET = object()  # equals no value, so that whatever is given to a part of the user's own counts as a change, null too
 
 
 def chosen_parts(usual: Mapping[str, str], given: Mapping[str, Any], plugins: Sequence[str]) -> dict[str, str]:
@@ -29,7 +30,7 @@ def is_own(name: object, plugins: Sequence[str]) -> bool:
 def node(place: str, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the place of something of the user's own in a configuration: every key that was given, and its target."""
     start = f"{place}."
-    return {**{key.removeprefix(start): None for key in given if key.startswith(start)}, TARGET: None}
+    return {**{key.removeprefix(start): UNSET for key in given if key.startswith(start)}, TARGET: UNSET}
 
 
 def with_parts(

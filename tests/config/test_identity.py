@@ -42,6 +42,25 @@ def test_identity_tells_runs_apart():
     assert len(set(names)) == len(names)
 
 
+@pytest.mark.parametrize(
+    ("own", "given"),
+    [
+        (["optim=torch.optim.SGD", "optim.lr=0.1"], "optim.momentum=0.9"),
+        (["dataset=my_parts.Rings", "plugins=[my_parts]"], "dataset.validation=180"),
+        (["norm=stack", "norm.activations=my_norms.Scale", "plugins=[my_norms]"], "norm.activations.start=null"),
+    ],
+)
+def test_what_is_given_to_an_own_part_counts_where_the_usual_option_has_the_same(own, given):
+    config = compose([*own, given])
+    assert given in config.overrides
+    assert compose(config.overrides).values == config.values
+    assert config.identity != compose(own).identity
+
+
+def test_torch_s_own_optimizer_is_another_one_than_the_option_that_is_made_of_it():
+    assert compose(["optim=torch.optim.SGD", "optim.lr=0.1"]).identity != compose(["optim.lr=0.1"]).identity
+
+
 def test_identity_of_a_moved_archive_is_the_same():
     names = {compose(["dataset=mnist", f"dataset.archive={folder}/raw.zip"]).identity for folder in ("a", "/b/c")}
     assert len(names) == 1

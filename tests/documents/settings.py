@@ -91,9 +91,9 @@ SETTINGS: Mapping[str, Sequence[str]] = {
 # the set-up, or printed. No record has them, nothing computes them again: they are here so that none changes unseen.
 BY_HAND: Mapping[str, str] = {
     "docs/gpu.md": "2.11 2026",
-    "docs/cluster.md": "60 30 2 10 90 64 60",
+    "docs/cluster.md": "60 60 30 2 10 90 64 60",
     "docs/data.md": (
-        "8 601 8 1.003 1.003 1003 100 8 2 24 4 0 0.2 1 0 98.9 97.8 98.9 89.4 89.4 91.2 88.2 90.3 82.8 93.9 "
+        "8 601 8 1.003 1.003 1003 100 8 2 24 4 0 0.2 1 0 97.5 97.8 98.9 97.8 98.9 89.4 89.4 91.2 88.2 90.3 82.8 93.9 "
         "85.0 100 98.5 99.7 62.7 57.1 56.7 62.9 63.5 60.0 55.7 0.02 53.3 50.8 2,000 1.1 20 45,000 14 128 82.8 0 82.7 "
         "80.6 81.6"
     ),

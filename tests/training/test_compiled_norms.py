@@ -130,6 +130,12 @@ class Broken(nn.Module):
         return 2 * x
 
 
+def test_layer_normalization_computes_as_usual_though_group_normalization_is_compiled():
+    """Compiled it took longer: torch has one kernel for vectors, of which the compiler makes several loops."""
+    compare("compile=norms", *MLP, "norm=layer")
+    assert not counters["stats"]
+
+
 def test_the_weights_of_a_convolution_are_left():
     layer = named_norm("weight_standard").parametrize(nn.Conv2d(4, 4, 3))
     expected = layer.weight

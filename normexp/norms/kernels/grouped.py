@@ -5,6 +5,8 @@ Layer, instance and group normalization are one formula with different groups, s
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -42,7 +44,7 @@ class GroupedNorm(nn.GroupNorm):
         ValueError: if a group holds a single value, whose variance says nothing.
     """
 
-    gains_from_compile = "vectors"  # on maps torch's kernel takes a sixth of the time
+    gains_from_compile: ClassVar[bool | str] = "vectors"  # on maps torch's kernel takes a sixth of the time
 
     def forward(self, x: Tensor) -> Tensor:
         check_groups(x, self.num_groups)

@@ -66,7 +66,7 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     """
     plan = planned(model, norm, output=output, strict=strict)
     if strict and plan.has_no_place:
-        raise ValueError(_nothing(plan, model, norm))
+        raise ValueError(_nothing(plan))
     return carry_out(plan)
 
 
@@ -81,14 +81,14 @@ def planned(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     _check_hooks(norm)
     plan = Conversion(model, norm, output)
     if strict and plan.left:
-        raise _incomplete(plan, model, norm)
+        raise _incomplete(plan)
     return plan
 
 
-def _nothing(plan: Conversion, model: nn.Module, norm: Norm) -> str:
+def _nothing(plan: Conversion) -> str:
     """Return the error for a network in which there is nothing to put the scheme on."""
     way_out = "; output=True takes the last layer" if len(plan.layers) > len(plan.hidden) else ""
-    name, kind = type(norm).__name__, type(model).__name__
+    name, kind = type(plan.norm).__name__, type(plan.model).__name__
     loses = plan.new or plan.freed
     what = f"would lose what normalizes it and get no {name}" if loses else f"would not be changed by {name}"
     return f"{kind} {what}: it has nothing to put {name} on{way_out}"
@@ -111,10 +111,10 @@ def _check_hooks(norm: Norm) -> None:
         raise ValueError(f"{kind.__name__} has {hooks} alone, which convert does not call: it needs normalization()")
 
 
-def _incomplete(plan: Conversion, model: nn.Module, norm: Norm) -> ValueError:
+def _incomplete(plan: Conversion) -> ValueError:
     """Return the error for a network of which not all can be converted."""
     more = f" (and {len(plan.left) - 1} more)" if len(plan.left) > 1 else ""
-    what = f"{type(model).__name__} cannot be converted to {type(norm).__name__}"
+    what = f"{type(plan.model).__name__} cannot be converted to {type(plan.norm).__name__}"
     return ValueError(f"{what}: {plan.left[0]}{more}; {WAY_OUT}")
 
 

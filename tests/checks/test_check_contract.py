@@ -414,16 +414,25 @@ def test_contract_says_once_which_shapes_a_scheme_refuses(module, said):
     assert broken(Own(module=module)) == {WRONG[WrongType]: f"ValueError: {said}"}
 
 
-def test_contract_finds_what_is_wrong_on_the_shapes_that_a_scheme_takes(monkeypatch):
+@pytest.fixture
+def small_shapes(monkeypatch):
+    """Where a gradient is wrong, torch takes every difference, of the larger shapes for seconds."""
+    for module in ("clause", "clauses_of_gradients"):
+        monkeypatch.setattr(f"normexp.norms.checks.{module}.MAPS", (2, UNITS, 2, 1))
+        monkeypatch.setattr(f"normexp.norms.checks.{module}.SEQUENCES", (2, UNITS, 2))
+    monkeypatch.setattr("normexp.norms.checks.clauses_of_hooks.TOKENS", (2, 2, UNITS))
+
+
+@pytest.mark.usefixtures("small_shapes")
+def test_contract_finds_what_is_wrong_on_the_shapes_that_a_scheme_takes():
     class WrongOnMaps(nn.BatchNorm2d):
         def forward(self, x):
             return super().forward(x).detach() + (x - x.detach())
 
-    small = (2, UNITS, 2, 1)  # where a gradient is wrong, torch takes every difference of the larger maps, for seconds
-    monkeypatch.setattr("normexp.norms.checks.clause.MAPS", small)
     assert {WRONG[Detached], WRONG[WrongType], WRONG[DeadParameter]} <= set(broken(Own(module=WrongOnMaps)))
 
 
+@pytest.mark.usefixtures("small_shapes")
 def test_contract_asks_whether_float64_is_narrowed_where_that_is_the_cause():
     clauses = [name for name, said in broken(Own(module=Narrows)).items() if "is float64 narrowed inside" in said]
     assert clauses == [WRONG[Detached], WRONG[NoSecondDerivative]]
@@ -451,6 +460,7 @@ def test_contract_says_where_a_scheme_of_the_users_own_raises():
     assert said.endswith(f"'no_such_thing', test_check_contract.py:{line}, in FailingHook.step_hook")
 
 
+@pytest.mark.usefixtures("small_shapes")
 @pytest.mark.parametrize("tokens", WRONG_TOKENS, ids=lambda tokens: tokens.__name__)
 def test_contract_calls_the_module_of_tokens(tokens):
     """A scheme with a faulty sequence() passed: nothing called it."""

@@ -49,7 +49,7 @@ def graphs_of_plain_torch(request, monkeypatch):
     compiled_norms.compiled.cache_clear()
 
 
-CASES = [(ONE, "switchable"), (ONE, "evonorm_b0"), (CNN, "dynamic_tanh"), (ONE, "online"), (MLP, "online")]
+CASES = [(ONE, "switchable"), (ONE, "evonorm_b0"), (CNN, "dynamic_tanh"), (MLP, "online")]  # on maps: the slow ones
 
 
 @pytest.mark.parametrize(("model", "norm"), [*CASES, (MLP, "group"), *((MLP, norm) for norm in ON_WEIGHTS)])

@@ -33,6 +33,7 @@ SILENT = 90.0  # seconds without one after which an owner on another machine cou
 TRUST_OWNER = "NORMEXP_LOCKS"  # environment variable; `owner` for file systems without flock
 _WRITING = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST = 10_000  # bytes of an owner
+MOST_PID = 2**31  # beyond any process; 0 and what is below it are several, to the system
 
 
 @dataclass(frozen=True)
@@ -223,9 +224,10 @@ def _owner(descriptor: int) -> Owner | None:
     try:
         os.lseek(descriptor, 0, os.SEEK_SET)
         said = json_object(os.read(descriptor, _MOST))
-        return Owner(str(said["host"]), int(said["pid"]), str(said["began"]))
-    except (OSError, ValueError, TypeError, KeyError):  # empty: freed, or from before owners were written
+        owner = Owner(str(said["host"]), int(said["pid"]), str(said["began"]))
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):  # empty: freed, or older than owners
         return None
+    return owner if 0 < owner.pid < MOST_PID else None
 
 
 def _write(descriptor: int, text: str) -> None:

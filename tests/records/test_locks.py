@@ -138,8 +138,17 @@ def test_lock_that_is_no_file_is_one_line(tmp_path, make):
     assert not is_locked(tmp_path)
 
 
-@pytest.mark.parametrize("content", ["{", "[]", '{"host": 1}', '{"host": "a", "pid": "x", "began": ""}', "[" * 9000])
+def of_pid(pid: str) -> str:
+    return f'{{"host": "{socket.gethostname()}", "pid": {pid}, "began": ""}}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["{", "[]", '{"host": 1}', '{"host": "a", "pid": "x", "began": ""}', "[" * 9000,
+     of_pid("0"), of_pid("-1"), of_pid("1" + 30 * "0"), of_pid("Infinity")],
+)  # fmt: skip
 def test_owner_that_cannot_be_read_is_none(tmp_path, content):
+    """So is a number that no process has: 0 and -1 stand for several, which always live."""
     (tmp_path / ".lock").write_text(content)
     assert not is_locked(tmp_path)
     with locked(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from normexp.records.files import read_json
 from normexp.records.names import CHOSEN
 
 RATE = "optim.lr"
+AT = re.compile(r"( [\w.]+=\S+)+$")  # the point of select.per, which ends the name of a choice
 
 
 def every_rate_was_chosen(runs: Iterable[RunDirectory]) -> bool:
@@ -25,6 +27,6 @@ def _arms_with_a_choice(folder: Path) -> set[str]:
     """Return the arms, as their folders are called, whose rate was chosen."""
     try:
         chosen = read_json(folder / CHOSEN)["chosen"]
-        return {folder_name(name.partition(" at ")[0]) for name, values in chosen.items() if RATE in values}
+        return {folder_name(AT.sub("", name)) for name, values in chosen.items() if RATE in values}
     except (FileNotFoundError, UserError, KeyError, TypeError, AttributeError):
         return set()

@@ -138,7 +138,11 @@ def test_without_a_finished_run_there_is_nothing_to_compare_with(fabricate: Fabr
         lines([fabricate(norm="batch", status="running", table=[])], "batch")
 
 
-@pytest.mark.parametrize(("arms", "at_best"), [(("none", "batch"), True), (("none",), False), ((), False)])
+@pytest.mark.parametrize(
+    ("arms", "at_best"),
+    [(("none", "batch"), True), (("none",), False), ((), False),
+     (("none model.layers=4 seed=1", "batch model.layers=4 seed=1"), True), (("none model.layers=4",), False)],
+)  # fmt: skip
 def test_schemes_whose_rates_were_chosen_are_no_mere_settings(fabricate: Fabric, arms: tuple, at_best: bool) -> None:
     runs = [
         fabricate(0.9 + seed / 100, name=f"tab/cpu/runs/{norm}/seed={seed}", norm=norm, seed=seed)

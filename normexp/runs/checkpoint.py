@@ -27,6 +27,7 @@ from normexp.seeding import random_states, set_random_states
 
 MOST_TIMES = 8  # the weights: themselves, and what an optimizer keeps of each
 MOST_BESIDE = 2**28  # bytes: losses since the last evaluation, random states, names
+STRANGE = (SafetensorError, FileNotFoundError, LookupError, ValueError, RuntimeError, TypeError, AttributeError)
 
 
 def write_checkpoint(
@@ -110,7 +111,7 @@ def _damage_named(path: Path) -> Iterator[None]:
     """Raise as Damaged whatever goes wrong when strange bytes are read, but for too little memory."""
     try:
         yield
-    except (SafetensorError, FileNotFoundError, KeyError, ValueError, RuntimeError, TypeError, AttributeError) as error:
+    except STRANGE as error:
         if whose_memory(error):
             raise
         raise damaged(path, kind_and_line(error)) from None

@@ -37,7 +37,7 @@ def check_facts(facts: Mapping[str, Any], window: Mapping[str, Tensor], steps: i
     Args:
         window: the losses since the last evaluation, at most `capacity`, and the number of correct answers.
     """
-    step, last, threads = facts.get("step"), facts.get("last_loss"), facts.get("threads", 1)
+    step, last, threads = facts.get("step"), facts.get("last_loss", "missing"), facts.get("threads", 1)
     if not isinstance(step, int) or not 0 <= step <= steps:
         raise ValueError(f"its step is {step!r}, the run has {steps}")
     if last is not None and (not isinstance(last, float) or not math.isfinite(last)):
@@ -51,7 +51,8 @@ def check_facts(facts: Mapping[str, Any], window: Mapping[str, Tensor], steps: i
         raise ValueError("its losses since the last evaluation are missing or too many")
     if hits is None or hits.ndim != 0:
         raise ValueError("its number of correct answers is missing or none")
-    if not all(_is_digest(known) for known in facts.get("curves", {}).values()):
+    curves = facts.get("curves", {})
+    if not isinstance(curves, dict) or not all(map(_is_digest, curves.values())):
         raise ValueError("what it knows of the curves is no size and checksum")
 
 

@@ -18,7 +18,7 @@ from normexp.config import compose, options
 from normexp.errors import UserError
 from normexp.records import Damaged
 from normexp.runs import checkpoint
-from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
+from normexp.runs.checkpoint import Checkpoint, load_checkpoint, read_weights, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
 from normexp.runs.optimizer_state import check_own_optimizer, kinds_by_parameter
 from normexp.seeding import random_kept
@@ -311,12 +311,27 @@ def test_facts_that_can_be_are_taken():
     ("facts", "window"),
     [({"step": "5"}, {}), ({"step": 11}, {}), ({"step": None}, {}), ({"last_loss": "x"}, {}), ({"data": None}, {}),
      ({"last_loss": float("nan")}, {}), ({"threads": 10**6}, {}), ({"threads": 0}, {}), ({"curves": {"a": 1}}, {}),
-     ({"curves": {"a": ["x", 1]}}, {}), ({}, {"losses": torch.ones(5)}), ({}, {"losses": torch.ones(())}),
-     ({}, {"losses": torch.ones(2, 2)}), ({}, {"losses": None}), ({}, {"hits": torch.ones(2)}), ({}, {"hits": None})],
+     ({"curves": {"a": ["x", 1]}}, {}), ({"curves": []}, {}), ({}, {"losses": torch.ones(5)}),
+     ({}, {"losses": torch.ones(())}), ({}, {"losses": torch.ones(2, 2)}), ({}, {"losses": None}),
+     ({}, {"hits": torch.ones(2)}), ({}, {"hits": None})],
 )  # fmt: skip
 def test_facts_that_cannot_be_are_refused(facts, window):
     with pytest.raises(ValueError, match=r"its|it "):
         check_facts({**GOOD, **facts}, {**WINDOW, **window}, 10, 4)
+
+
+@pytest.mark.parametrize("lost", ["step", "last_loss", "data"])
+def test_facts_that_lack_one_are_refused(lost):
+    with pytest.raises(ValueError, match=r"its|it "):
+        check_facts({key: value for key, value in GOOD.items() if key != lost}, WINDOW, 10, 4)
+
+
+@pytest.mark.parametrize("curves", [[], {"metrics.csv": []}, {"metrics.csv": 1}])
+def test_weights_beside_curves_that_nobody_could_know_are_refused(tmp_path, curves):
+    model, optimizer = fresh("adam")
+    write_checkpoint(tmp_path / "one", model, optimizer, {}, curves=curves)
+    with pytest.raises(Damaged, match=r"one: damaged"):
+        read_weights(tmp_path / "one", model)
 
 
 @pytest.mark.parametrize("variant", VARIANTS.values(), ids=VARIANTS)

@@ -39,11 +39,15 @@ def test_seconds_of_a_length_are_those_of_its_steps_and_evaluations():
     assert speed.seconds(compose([*SMALL, "epochs=2", "evals_per_epoch=2"])) == 20 * 0.5 + (1 + 4) * 3.0
 
 
-def test_a_network_is_timed_once_for_all_lengths_and_rates(drawn):
+def test_a_network_is_timed_once_for_all_lengths_rates_and_probes(drawn):
     known = {}
     long, short, other = (
         estimate_seconds(compose([*SMALL, *words]), Loader(), known)
-        for words in (["steps=2000", "optim.lr=0.1"], ["steps=1000", "schedule=cosine", "seed=1"], ["norm=batch"])
+        for words in (
+            ["steps=2000", "optim.lr=0.1"],
+            ["steps=1000", "schedule=cosine", "seed=1", "probe=weight_norm"],
+            ["norm=batch"],
+        )
     )
     assert len(known) == 2
     assert drawn == [*range(1, 13)] * 2

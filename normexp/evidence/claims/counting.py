@@ -51,7 +51,7 @@ def _convergence(claim: Count, curves: Curves) -> TestResult:
 def _above_chance(runs: Iterable[Curve]) -> Iterator[str]:
     """Say how many runs learned, where chance is known: finite alone means little."""
     judged = [learned(run) for run in runs]
-    if judged and None not in judged:
+    if None not in judged:
         yield f"{sum(map(bool, judged))} of {len(judged)} runs learned: they ended three standard errors above chance"
 
 

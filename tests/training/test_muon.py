@@ -69,6 +69,11 @@ def test_the_last_layer_is_the_head_of_a_network_that_names_none():
     assert (names_of(network, matrices), names_of(network, rest)) == ({"0.weight"}, {"0.bias", "2.weight", "2.bias"})
 
 
+def test_the_gains_of_weight_normalization_are_no_matrix():
+    network = nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(4, 5)), nn.ReLU(), nn.Linear(5, 3))
+    assert names_of(network, Muon.groups_of(network)[0]) == {"0.parametrizations.weight.original1"}
+
+
 def test_a_matrix_moves_along_orthogonal_directions_and_the_rest_as_adamw_does():
     model, optimizer = parts("optim.weight_decay=0.0")
     plain = copy.deepcopy(model)

@@ -31,6 +31,7 @@ def diverged(path: Path, overrides: list[str]) -> dict[str, object]:
 def test_diverged_run_says_what_was_not_finite_first(tmp_path, overrides, origin):
     status = diverged(tmp_path, overrides)
     assert (status["step"], status["first_nonfinite"]) == (2, origin)
+    assert isinstance(status["last_finite_loss"], float)  # that of step 1, of the same window
 
 
 def test_diverged_run_is_repeated_from_its_checkpoint(tmp_path, monkeypatch):

@@ -311,7 +311,7 @@ def test_facts_that_can_be_are_taken():
     ("facts", "window"),
     [({"step": "5"}, {}), ({"step": 11}, {}), ({"step": None}, {}), ({"last_loss": "x"}, {}), ({"data": None}, {}),
      ({"last_loss": float("nan")}, {}), ({"threads": 10**6}, {}), ({"threads": 0}, {}), ({"curves": {"a": 1}}, {}),
-     ({"curves": {"a": ["x", 1]}}, {}), ({"curves": []}, {}), ({}, {"losses": torch.ones(5)}),
+     ({"curves": {"a": ["x", 1]}}, {}), ({"curves": []}, {}), ({}, {"losses": torch.ones(5)}), ({"step": 1}, {}),
      ({}, {"losses": torch.ones(())}), ({}, {"losses": torch.ones(2, 2)}), ({}, {"losses": None}),
      ({}, {"hits": torch.ones(2)}), ({}, {"hits": None})],
 )  # fmt: skip

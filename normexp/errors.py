@@ -138,6 +138,14 @@ def never_awaited(function: object) -> str:
     return ""
 
 
+def kind_of(given: object) -> str:
+    """Return of what kind a thing is that code of the user's own gave; a coroutine is closed, or Python warns of it."""
+    if not inspect.iscoroutine(given):
+        return type(given).__name__
+    given.close()
+    return "coroutine, which is never awaited (make its `async def` a plain `def`)"
+
+
 def whose_memory(error: BaseException) -> str:
     """Return whose memory an error says to be too small, or nothing; for a GPU, torch has a class of its own."""
     if type(error).__name__ == "OutOfMemoryError":

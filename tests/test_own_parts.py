@@ -326,6 +326,78 @@ def awaited(num_classes):
     return AwaitedNet(64, num_classes)
 
 
+def waiting_optimizer(params, lr):
+    return Waiting(params, lr)
+
+
+class WaitingWithoutGradients(Counts):
+    @torch.no_grad()
+    async def step(self, closure=None):
+        pass
+
+
+def put_on(params, lr):
+    async def step(closure=None):
+        pass
+
+    optimizer = torch.optim.SGD(params, lr)
+    optimizer.step = step
+    return optimizer
+
+
+def forgotten(num_classes):
+    nn.Linear(64, num_classes)
+
+
+async def a_network(num_classes):
+    return nn.Linear(64, num_classes)
+
+
+def of_another(num_classes):
+    return a_network(num_classes)
+
+
+class OfAnother(nn.Linear):
+    def forward(self, x):
+        return AwaitedNet.forward(self, x)
+
+
+def outputs_of_another(num_classes):
+    return nn.Sequential(nn.Flatten(), OfAnother(64, num_classes))
+
+
+@dataclass(frozen=True, kw_only=True)
+class HooksOfAnother(Norm):
+    def normalization(self, num_features):
+        return a_network(num_features)
+
+
+class Yielding(Counts):
+    def step(self, closure=None):
+        yield
+
+
+def several_losses(params, lr):
+    return torch.optim.LBFGS(params, lr)
+
+
+class NoWeight(Init):
+    pass
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingHook(Norm):
+    def step_hook(self, model):
+        async def after():
+            pass
+
+        return after
+
+
+def schedule_of_another(step, total):
+    return waiting(step, total)
+
+
 class Empty(Counts):
     def step(self, closure=None):
         return {}["its table"]
@@ -877,6 +949,54 @@ MISTAKES = {
     ),
     "an async schedule": (["schedule=odd_parts.waiting"], "odd_parts.waiting: is an `async def`, which is called and"),
     "an async optimizer": (["optim=odd_parts.Waiting", "optim.lr=1"], "odd_parts.Waiting: its step() is an `async"),
+    "an async optimizer of a function": (
+        ["optim=odd_parts.waiting_optimizer", "optim.lr=1"],
+        "odd_parts.Waiting: its step() returns a coroutine, which is never awaited (make its `async def` a plain",
+    ),
+    "an async optimizer with a decorator": (
+        ["optim=odd_parts.WaitingWithoutGradients", "optim.lr=1"],
+        "odd_parts.WaitingWithoutGradients: its step() returns a coroutine, which is never awaited",
+    ),
+    "an optimizer that yields": (
+        ["optim=odd_parts.Yielding", "optim.lr=1"],
+        "odd_parts.Yielding: its step() returns a generator",
+    ),
+    "an optimizer of several losses": (
+        ["optim=odd_parts.several_losses", "optim.lr=1"],
+        "torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one",
+    ),
+    "an initialization without weights": (
+        ["init=odd_parts.NoWeight"],
+        "init=odd_parts.NoWeight dataset=digits: the class has no `weight(self, empty, source)` of its own",
+    ),
+    "an async step hook": (
+        ["norm=odd_parts.WaitingHook"],
+        "odd_parts.WaitingHook: what its step_hook(model) returns is an `async def`",
+    ),
+    "an async step that is put on it": (
+        ["optim=odd_parts.put_on", "optim.lr=1"],
+        "odd_parts.put_on: its step() is an `async def`",
+    ),
+    "no return": (
+        ["model=odd_parts.forgotten"],
+        "odd_parts.forgotten: returns a NoneType, and must return a torch.nn.M",
+    ),
+    "a coroutine for a network": (
+        ["model=odd_parts.of_another"],
+        "odd_parts.of_another: returns a coroutine, which is",
+    ),
+    "a coroutine for outputs": (
+        ["model=odd_parts.outputs_of_another"],
+        "the network returns a coroutine, which is never",
+    ),
+    "a coroutine for a module": (
+        ["norm=odd_parts.HooksOfAnother"],
+        "HooksOfAnother.normalization returned a coroutine,",
+    ),
+    "a coroutine for a factor": (
+        ["schedule=odd_parts.schedule_of_another"],
+        "odd_parts.schedule_of_another: is no sch",
+    ),
     "an async scheme": (["norm=odd_parts.Awaited"], "odd_parts.Awaited: its normalization() is an `async def`"),
     "an async network": (["model=odd_parts.awaited"], "odd_parts.awaited: its forward() is an `async def`"),
     "a schedule that ends": (["schedule=odd_parts.listed"], ", which the last row of the curves asks for"),

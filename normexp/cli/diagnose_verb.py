@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.cli.streams import print_answer, prints_beside_answer
 from normexp.config.text import shortened
 from normexp.diagnosis.settings import broken_range
-from normexp.errors import UserError, first_line, kind_and_line, line_in, nearest_path, unknown
+from normexp.errors import UserError, first_line, kind_and_line, kind_of, line_in, nearest_path, unknown
 from normexp.records import plain_json, write_atomically
 from normexp.records.files import make_folder
 
@@ -87,7 +87,7 @@ def _network(name: str, data: str | None) -> tuple[nn.Module, Any]:
     made = _called(name)
     model, own = made if isinstance(made, tuple) and len(made) == 2 else (made, None)
     if not isinstance(model, nn.Module):
-        raise UserError(f"{name}: returns a {type(model).__name__}; a torch.nn.Module is needed, or (module, data)")
+        raise UserError(f"{name}: returns a {kind_of(model)}; a torch.nn.Module is needed, or (module, data)")
     given = own if data is None else _data(data)
     if given is None and data is not None:
         raise UserError(f"{data}: returns no data; a batch or a loader is needed")

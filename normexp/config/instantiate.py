@@ -18,7 +18,17 @@ from normexp.config.config import Config
 from normexp.config.hints import modules_here, must_be_named
 from normexp.config.options import option, without_descriptions
 from normexp.config.own import GROUPS
-from normexp.errors import UserError, did_you_mean, first_line, kind_and_line, line_in, nearest, never_awaited, unknown
+from normexp.errors import (
+    UserError,
+    did_you_mean,
+    first_line,
+    kind_and_line,
+    kind_of,
+    line_in,
+    nearest,
+    never_awaited,
+    unknown,
+)
 
 Part = TypeVar("Part")
 
@@ -92,12 +102,11 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     """
     node, plugins = config[group], config["plugins"]
     target = locate(node["_target_"], plugins)
-    wrong = UserError(f"{node['_target_']}: is no {kind.__name__} (derive it from {_public_name(kind)})")
     if isinstance(target, type) and not issubclass(target, kind):
-        raise wrong
+        raise UserError(f"{node['_target_']}: is no {kind.__name__} (derive it from {_public_name(kind)})")
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
-    _check_awaited(node["_target_"], target, kind)  # before it is called: torch wraps the step() of an optimizer then
+    _check_awaited(node["_target_"], target, kind)
     _check_given(group, node, target, extra)
     if not node["_target_"].startswith("normexp."):
         check_texts(group, node["_target_"], target, node)
@@ -106,8 +115,8 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     except UserError as error:
         raise _by_own_part(error, config, group) or error from error.__cause__
     if not isinstance(made, kind):
-        raise wrong
-    _check_awaited(node["_target_"], type(made), kind)
+        raise UserError(f"{node['_target_']}: returns a {kind_of(made)}, and must return a {_public_name(kind)}")
+    _check_awaited(node["_target_"], made, kind)
     return made
 
 
@@ -222,9 +231,13 @@ def _check_given(group: str, node: Mapping[str, Any], target: Callable[..., Any]
 
 
 def _check_awaited(name: str, made: object, kind: type) -> None:
-    """Raise UserError where a method that a kind of part has, a network's forward, is an `async def` in a class."""
-    for method in dir(kind) if isinstance(made, type) else ():
-        if wrong := never_awaited(getattr(made, method, None)):
+    """Raise UserError where a method that a kind of part has, a network's forward, is an `async def`.
+
+    Args:
+        made: a class, or what it made, on which such a method may have been put.
+    """
+    for method in dir(kind):
+        if wrong := never_awaited(inspect.getattr_static(made, method, None)):
             raise UserError(f"{name}: its {method}() {wrong}")
 
 

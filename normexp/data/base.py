@@ -14,16 +14,16 @@ from normexp.data.splits import Array as Array
 from normexp.data.splits import Data as Data
 from normexp.data.splits import Split as Split
 from normexp.data.targets import in_float32, standardize_target
-from normexp.errors import UserError, kind_and_line, line_in
+from normexp.errors import UserError, kind_and_line, kind_of, line_in
 
 
 def _checked(name: str, data: object) -> Data:
     """Return what was read. Raises UserError where it is no Data of arrays."""
     if not isinstance(data, Data):
-        raise UserError(f"{name}: read returned a {type(data).__name__}, not a normexp.data.base.Data")
+        raise UserError(f"{name}: read returned a {kind_of(data)}, not a normexp.data.base.Data")
     for array in (array for split in data.splits for array in (split.x, split.y)):
         if type(array) not in (np.ndarray, np.memmap):  # a masked one would be taken without its mask
-            raise UserError(f"{name}: a Split holds NumPy arrays, not a {type(array).__name__}")
+            raise UserError(f"{name}: a Split holds NumPy arrays, not a {kind_of(array)}")
     return data
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.errors import UserError
+from normexp.errors import UserError, kind_of
 from normexp.records.waiting import Waiting
 
 MOST = 64  # batches looked at of a loader
@@ -29,13 +29,14 @@ def batches(data: Tensor | Iterable[Any], most: int = MOST, waiting: Waiting | N
         data = iter([alone])
     if not isinstance(data, Iterable) or isinstance(data, Tensor | str | bytes | dict):
         raise UserError(
-            f"data: {type(data).__name__} is no batch; give a tensor (N, ...), (inputs, labels), or a loader of them"
+            f"data: {kind_of(data)} is no batch; give a tensor (N, ...), (inputs, labels), or a loader of them"
         )
     found, waiting = list[Tensor](), waiting or Waiting()
     for batch in islice(data, most):
         if (x := _inputs(batch)) is None:
-            kind = type(batch).__name__
-            raise UserError(f"data: a batch is a {kind}; give tensors (N, ...), or tuples that begin with one")
+            raise UserError(
+                f"data: a batch is a {kind_of(batch)}; give tensors (N, ...), or tuples that begin with one"
+            )
         if x.layout != torch.strided:
             raise UserError(f"data: a batch is sparse ({x.layout}); give it as x.to_dense()".replace("torch.", ""))
         found.append(x)
@@ -83,7 +84,7 @@ def first_tensor(output: object) -> Tensor:
             return torch.view_as_real(found.resolve_conj())
         if found.is_floating_point():
             return found
-    kind = next((f"tensor of {each.dtype}" for each in _tensors(output)), type(output).__name__)
+    kind = next((f"tensor of {each.dtype}" for each in _tensors(output)), kind_of(output))
     told = "a tensor in floating point is needed, or a tuple or dictionary with one"
     raise UserError(f"the network returns a {kind.replace('torch.', '')}; {told}")
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.errors import UserError, kind_and_line, line_in
+from normexp.errors import UserError, kind_and_line, kind_of, line_in
 from normexp.training.checks.unkept_state import can_be_saved
 
 KEPT = "a checkpoint keeps tensors and numbers of self.state[parameter] alone"
@@ -82,7 +82,9 @@ def own_name(optimizer: Optimizer) -> str | None:
 
 
 def check_own_optimizer(optimizer: Optimizer) -> None:
-    """Raise UserError for an optimizer of the user's own that remembers what no checkpoint keeps."""
+    """Raise UserError for torch's LBFGS of a function, and for an own optimizer that remembers what is not kept."""
+    if type(optimizer) is torch.optim.LBFGS:
+        raise UserError("torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one")
     if (name := own_name(optimizer)) is None:
         return
     for group in optimizer.param_groups:
@@ -95,11 +97,13 @@ def _check_kept(name: str, optimizer: Optimizer, group: Mapping[str, Any], shape
     try:
         alike, number = _alike(optimizer, group, shape)
         before = _numbers(alike)
-        alike.step()
+        stepped = alike.step()
     except Exception as error:  # whatever somebody's own code raises
         reason = "cannot be made, and step, with what its `defaults` say"
         why = f"{kind_and_line(error)}{line_in(error, type(optimizer).__module__)}"
         raise UserError(f"{name}: {reason} ({why}); a run could not be continued") from error
+    if inspect.iscoroutine(stepped) or inspect.isgenerator(stepped):  # wrapped by torch, it is no longer seen as such
+        raise UserError(f"{name}: its step() returns a {kind_of(stepped)}")
     changed = [setting for setting, value in _numbers(alike).items() if before.get(setting) != value]
     odd = [
         f"self.state[parameter][{key!r}] of type {value.dtype if isinstance(value, Tensor) else type(value).__name__}"

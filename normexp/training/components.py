@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from normexp.errors import UserError
+from normexp.errors import UserError, kind_of
 from normexp.models.init.base import Init
 from normexp.norms.base import Norm
 from normexp.probes.base import Probe
@@ -87,7 +87,7 @@ class Components:
 
 def wrong_return(norm: Norm, hook: str, returned: object, allowed: str) -> UserError:
     """Build the one-line error for what a hook of a scheme of the user's own returns."""
-    kind = f"shape {tuple(returned.shape)}" if isinstance(returned, Tensor) else type(returned).__name__
+    kind = f"shape {tuple(returned.shape)}" if isinstance(returned, Tensor) else kind_of(returned)
     return UserError(f"{name_of(norm)}: its {hook}(model) returns {kind}, and must return {allowed}")
 
 

@@ -15,6 +15,7 @@ from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from torch.optim import Optimizer
 
+from normexp.errors import UserError, never_awaited
 from normexp.models.transformer.trunk import Transformer
 from normexp.norms.base import one_by_one
 from normexp.seeding import seed_all, stream
@@ -119,6 +120,8 @@ def after_update(components: Components) -> Callable[[], None] | None:
     after = components.norm.step_hook(model)
     if not (after is None or _takes_nothing(after)):
         raise wrong_return(components.norm, "step_hook", after, "a function without arguments or None")
+    if wrong := never_awaited(after):
+        raise UserError(f"{name_of(components.norm)}: what its step_hook(model) returns {wrong}")
     if after is not None:
         check_hook(name_of(components.norm), after)
     return one_by_one(after, own)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from normexp.errors import UserError, first_line, kind_and_line, line_in
+from normexp.errors import UserError, first_line, kind_and_line, kind_of, line_in
 
 BEHIND = "step behind the last"
 
@@ -79,7 +79,10 @@ def warmed_up(step: int, total: int, warmup: float = 0.1) -> Setting:
 
 def as_setting(given: Any) -> Setting:
     """Return what a schedule returned as a Setting; a function of the user's own may return the factor alone."""
-    return given if isinstance(given, Setting) else Setting(float(given))
+    try:
+        return given if isinstance(given, Setting) else Setting(float(given))
+    except TypeError:
+        raise TypeError(f"it returns a {kind_of(given)}") from None
 
 
 def check_schedule(schedule: partial[Any], name: str, steps: int) -> None:

@@ -53,6 +53,9 @@ def leaves():
 async def waits():
     return batch()
 
+def of_another():
+    return waits()
+
 def loud():
     print("made")
     return net(), batch()
@@ -152,6 +155,14 @@ MISTAKES = {
         "some_nets:leaves: failed (SystemExit: 3, some_nets.py:34, in leaves)",
     ),
     "an async function": (["some_nets:net", "some_nets:waits"], "some_nets.waits: is an `async def`, which is called"),
+    "a coroutine for data": (
+        ["some_nets:net", "some_nets:of_another"],
+        "data: coroutine, which is never awaited (make",
+    ),
+    "a coroutine for a network": (
+        ["some_nets:of_another", "some_nets:batch"],
+        "of_another: returns a coroutine, which is",
+    ),
     "weights": (
         ["text.safetensors", "some_nets:batch"],
         "'text.safetensors': is not MODULE:FUNCTION, as in my_nets:resnet; give a function that reads it",

@@ -21,6 +21,8 @@ class Odd(nn.Module):
     def forward(self, x):
         if self.fault == "detached":
             return x.detach()
+        if self.fault == "not a number":
+            return (x + self.bias) * float("nan")
         return (x - x.mean(0) if self.fault == "batch" else x - x.mean(1, keepdim=True)) + self.bias
 
 
@@ -39,6 +41,7 @@ NAMED = "model=mlp norm=test_own_network.Own: "
     ("fault", "lost", "mixed"),
     [
         ("", "", ""),
+        ("not a number", "", ""),
         ("detached", f"{NAMED}no gradient reaches 3 of 5 parameters (hidden.0.0.weight, hidden.0.0.bias, ...)", ""),
         ("batch", "", f"{NAMED}in evaluation an example's outputs depend on the others of its batch"),
     ],

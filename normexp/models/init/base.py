@@ -7,6 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
+from normexp.errors import kind_of
 from normexp.norms.base import set_weight, weight_layers
 from normexp.seeding import generator
 
@@ -41,12 +42,12 @@ class Init:
         drawn: object = self.weight(torch.empty(like.shape), source)
         if isinstance(drawn, Tensor) and drawn.shape == like.shape:
             return drawn
-        what = f"tensor of shape {tuple(drawn.shape)}" if isinstance(drawn, Tensor) else type(drawn).__name__
+        what = f"tensor of shape {tuple(drawn.shape)}" if isinstance(drawn, Tensor) else kind_of(drawn)
         raise ValueError(f"{type(self).__name__}.weight returned a {what}, not a tensor of shape {tuple(like.shape)}")
 
     def weight(self, empty: Tensor, source: torch.Generator) -> Tensor:
         """Fill `empty`, a weight on the CPU, and return it."""
-        raise NotImplementedError
+        raise NotImplementedError("the class has no `weight(self, empty, source)` of its own")
 
     def bias(self, fan_in: int, empty: Tensor, source: torch.Generator) -> Tensor:
         """Fill `empty`, a bias on the CPU, and return it."""

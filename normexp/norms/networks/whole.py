@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import torch
 from torch import fx, nn
 
-from normexp.errors import never_awaited
+from normexp.errors import kind_of, never_awaited
 from normexp.norms.networks.modules import HOOKS
 
 QUANTIZED = re.compile(r"torch\.ao\..*\b(quantized|qat|fake_quantize|observer)\b")  # where torch has such modules
@@ -21,7 +21,7 @@ def check_network(model: object, valued: bool = True) -> None:
         name = model.__name__
         raise ValueError(f"model: the class {name} is no network; give one that it makes, {name}(...)")
     if not isinstance(model, nn.Module):
-        raise ValueError(f"model: {type(model).__name__} is no network; give a torch.nn.Module")
+        raise ValueError(f"model: {kind_of(model)} is no network; give a torch.nn.Module")
     if isinstance(model, torch.jit.ScriptModule):
         raise ValueError("model: compiled by torch.jit, so it cannot be changed; give the network that it was made of")
     if isinstance(getattr(model, "_orig_mod", None), nn.Module):

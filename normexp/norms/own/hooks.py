@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import nn
 
+from normexp.errors import kind_of
 from normexp.seeding import seeded
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def making(hook: Callable[..., Any]) -> Callable[..., nn.Module]:
         with _drawn():
             module = hook(self, *given, **named)
         if not isinstance(module, nn.Module):
-            kind = type(module).__name__
-            raise ValueError(f"{type(self).__name__}.{hook.__name__} returned a {kind}, not a torch.nn.Module")
+            told = f"returned a {kind_of(module)}, not a torch.nn.Module"
+            raise ValueError(f"{type(self).__name__}.{hook.__name__} {told}")
         if hook.__name__ == "recurrent":
             _must_be_step(type(self).__name__, module)
         sets_weights = hook.__name__.startswith("parametrize")  # of a layer, which stays the network's

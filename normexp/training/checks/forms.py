@@ -8,6 +8,7 @@ from itertools import chain
 
 from torch import Tensor, nn
 
+from normexp.errors import kind_of
 from normexp.norms.networks.trial import hooked
 from normexp.norms.own.hooks import normalizing_hook
 from normexp.training.checks.unkept_state import type_and_shape
@@ -36,7 +37,7 @@ def forms_kept(model: nn.Module) -> Iterator[None]:
 
 def _check(name: str, x: Tensor, y: object, changed: bool) -> None:
     if not isinstance(y, Tensor):
-        raise ValueError(f"{name} returns a {type(y).__name__}, not a tensor")
+        raise ValueError(f"{name} returns a {kind_of(y)}, not a tensor")
     if (x.shape, x.dtype) != (y.shape, y.dtype):
         way_out = " (.to(x.dtype))" if x.shape == y.shape else ""
         made = f"makes {type_and_shape(y)} of {type_and_shape(x)}"

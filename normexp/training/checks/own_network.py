@@ -46,7 +46,8 @@ def mixes_in_evaluation(config: Config, components: Components, data: Data) -> s
         first, second = (_first_of(model, each, config["seed"]) for each in (inputs, _other(inputs)))
     except Exception:  # as above; or before_evaluation() has not been called yet
         return ""
-    if torch.allclose(first, second, rtol=APART, atol=APART * float(first.abs().max()), equal_nan=True):
+    largest = float(first.nan_to_num().abs().max())
+    if torch.allclose(first, second, rtol=APART, atol=APART * largest, equal_nan=True):
         return ""
     told = "in evaluation an example's outputs depend on the others of its batch"
     return f"{_named(config)}: {told}: its scores change with the size and the order of batches"

@@ -14,7 +14,7 @@ from normexp.config import Config
 from normexp.config.instantiate import has_own
 from normexp.config.text import amount
 from normexp.data.base import Data
-from normexp.errors import first_line, kind_and_line, whose_memory
+from normexp.errors import first_line, kind_and_line, kind_of, whose_memory
 from normexp.seeding import seeded
 from normexp.training.checks.fitting import fitting
 from normexp.training.checks.forms import forms_kept
@@ -112,7 +112,7 @@ def check_outputs(outputs: object, expected: tuple[int, ...], trains: bool) -> N
     Outputs (N,) beside targets (N, 1) would be broadcast to (N, N), and trained without a word.
     """
     if not isinstance(outputs, Tensor):
-        raise ValueError(f"the network returns a {type(outputs).__name__}, not a tensor of shape {expected}")
+        raise ValueError(f"the network returns a {kind_of(outputs)}, not a tensor of shape {expected}")
     if outputs.shape != expected:
         raise ValueError(f"the network's outputs have shape {tuple(outputs.shape)}, they must have {expected}")
     if not outputs.is_floating_point():

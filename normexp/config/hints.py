@@ -92,7 +92,7 @@ def option_hint(group: str, name: str) -> str:
     if there := path_hint(group, name):
         return there
     plain = SHORT.get(name.lower(), _plain(name)) if group == "norm" else _plain(name)
-    for candidate in options(group):
+    for candidate in sorted(options(group), key=lambda each: _spelled(each) != _spelled(name)):  # MNIST-1D is not mnist
         if plain in (candidate, _plain(candidate), _plain(option(group, candidate)["_target_"].rpartition(".")[2])):
             return did_you_mean(f"{group}={candidate}")
     if group == "optim" and (optimizer := _of_torch(name)):
@@ -209,7 +209,11 @@ def no_such_network(name: str, known: Collection[str]) -> str:
 
 def _plain(name: str) -> str:
     """Return a name without case, underscores, `Norm` and the number of dimensions: BatchNorm2d is batch."""
-    return re.sub(r"(norm(alization)?)?(\dd)?$", "", name.lower().replace("_", "").replace("-", ""))
+    return re.sub(r"(norm(alization)?)?(\dd)?$", "", _spelled(name))
+
+
+def _spelled(name: str) -> str:
+    return name.lower().replace("_", "").replace("-", "")
 
 
 def _of_torch(name: str) -> str | None:

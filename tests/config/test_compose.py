@@ -75,6 +75,7 @@ MISTAKES = {
         "dataset.path",
         "did you mean dataset.file=a.csv?",
     ),
+    "a data set with other signs": (["dataset=MNIST-1D"], "dataset=MNIST-1D", "did you mean dataset=mnist1d?"),
     "a file for a data set": (["dataset=a.csv"], "dataset", "did you mean dataset=csv dataset.file=a.csv?"),
     "list of the chosen network before a number of another": (
         ["model=mlp", "model.widht=3"],

@@ -290,4 +290,6 @@ def _read(path: Path) -> dict[str, Any]:
         raise UserError(f"{path}: damaged (it declares nothing)")
     if record.get("sha256") != checksum(content):
         raise UserError(f"{path}: damaged (its content does not have its checksum)")
+    if not {"date", "commit"} <= record.keys():
+        raise UserError(f"{path}: damaged (it does not say when it was written)")
     return record

@@ -101,7 +101,7 @@ def _row(view: View, worker: WorkerView) -> tuple[str, ...]:
     state = "silent" if worker.silent else "looks for a run"
     cell = f"{view.name(worker.cell)} (silent)" if worker.silent else view.name(worker.cell)
     return (
-        printable(f"{worker.host} {worker.name.split('-')[-2]}{via}" if worker.name else ""),
+        printable(f"{worker.host} {worker.name.rpartition('-')[0].rpartition('-')[2]}{via}" if worker.name else ""),
         printable(cell) if worker.cell else state,
         f"{worker.step}/{worker.steps}" if worker.cell and worker.steps else "",
         f"{worker.rate:.3g}" if worker.cell and worker.step else "",

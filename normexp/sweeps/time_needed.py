@@ -44,7 +44,7 @@ def time_needed(workers: Sequence[Worker], cells: Sequence[Cell], force: bool, t
 def _timed(
     worker: Worker, kinds: Mapping[Any, Cell], told: Callable[[Mapping[Any, float]], float]
 ) -> dict[Any, dict[str, Any]]:
-    """Return the estimates of the first kinds of cells, of as many as a short while after the first one allows.
+    """Return the estimates of kinds of cells, in their order, of as many as a short while after the first one allows.
 
     Args:
         told: says how long all cells take by the seconds of some kinds.

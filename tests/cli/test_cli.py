@@ -6,6 +6,7 @@ import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -32,6 +33,14 @@ def test_cli_mistake_is_one_line_and_status_2_and_leaves_nothing(cli, tmp_path, 
     assert stderr.count("\n") == 1
     assert said in stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_cli_on_windows_is_one_line(cli, monkeypatch):
+    """Whether a process lives is asked by a signal that would end it there; and much else is missing."""
+    monkeypatch.setattr(module, "sys", SimpleNamespace(platform="win32", stdout=sys.stdout, stderr=sys.stderr))
+    status, stdout, stderr = cli("list", "norm")
+    assert (status, stdout) == (2, "")
+    assert stderr == "normexp: Windows: normexp needs Linux or macOS; WSL has the first (`wsl --install`)\n"
 
 
 MISTAKES = [

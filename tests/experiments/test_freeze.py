@@ -13,7 +13,7 @@ from parsed import parse
 
 from normexp.errors import UserError
 from normexp.experiments.experiment import Experiment, run_place
-from normexp.experiments.freeze import changes_since_frozen, declared, freeze, frozen_path, frozen_text
+from normexp.experiments.freeze import changes_since_frozen, checksum, declared, freeze, frozen_path, frozen_text
 from normexp.experiments.load import load
 from normexp.experiments.taken import taken_in_words
 from normexp.records import RunDirectory
@@ -295,7 +295,12 @@ def test_a_record_that_was_written_after_runs_says_so(tmp_path: Path) -> None:
     assert "before the runs: 4 were finished when frozen.json was written" in str(late)
 
 
-@pytest.mark.parametrize("content", ["{", "{}", '{"declared": [], "sha256": ""}', '{"declared": {}, "sha256": "0"}'])
+UNDATED = f'{{"declared": {{}}, "sha256": "{checksum({})}", "commit": null}}'
+
+
+@pytest.mark.parametrize(
+    "content", ["{", "{}", '{"declared": [], "sha256": ""}', '{"declared": {}, "sha256": "0"}', UNDATED]
+)
 def test_a_damaged_record_is_one_line(frozen: Path, content: str) -> None:
     experiment = parse("x", "cpu", DATA)
     frozen_path(experiment, frozen).write_text(content)

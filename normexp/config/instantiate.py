@@ -106,7 +106,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
         raise UserError(f"{node['_target_']}: is no {kind.__name__} (derive it from {_public_name(kind)})")
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
-    _check_awaited(node["_target_"], target, kind)
+    _check_awaited(node["_target_"], target, kind)  # before it is called: torch wraps the step() of an optimizer then
     _check_given(group, node, target, extra)
     if not node["_target_"].startswith("normexp."):
         check_texts(group, node["_target_"], target, node)

@@ -17,6 +17,7 @@ from normexp.errors import Impossible, UserError
 Values = Mapping[str, Any]
 About = Mapping[str, Mapping[str, Any]]  # group -> the description keys of its chosen option
 
+SEVERAL_LOSSES = "torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one"
 _RECURRENT = ("sequence", "text")  # what recurrent networks read, and no others
 
 
@@ -282,4 +283,4 @@ def _rate_is_given(values: Values, about: About) -> None:
             "add optim.lr=NUMBER"
         )
     if values["optim"]["_target_"] == "torch.optim.LBFGS":
-        raise Impossible("optim=torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one")
+        raise Impossible(f"optim={SEVERAL_LOSSES}")

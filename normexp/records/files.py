@@ -209,6 +209,17 @@ def make_folder(folder: Path) -> None:
         raise unwritable(folder, error) from None
 
 
+@contextmanager
+def made_folder(folder: Path) -> Iterator[bool]:
+    """Make a folder as `make_folder` does, and tell whether it was not there; take back what stays empty."""
+    made = [each for each in (folder, *folder.parents) if not each.exists()]
+    try:
+        make_folder(folder)
+        yield bool(made)
+    finally:
+        remove_empty(made)
+
+
 def folder_above(path: Path) -> Path:
     """Return the folder in which a path lies; of `.` and `..`, which to pathlib lie in `.`, the whole path's."""
     return absolute(path).parent if path.name in ("", "..") else path.parent

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from normexp.errors import Busy, UserError
-from normexp.records.files import is_full, make_folder, open_regular, remove_empty, unwritable
+from normexp.records.files import is_full, made_folder, open_regular, unwritable
 from normexp.records.names import LOCK
 from normexp.records.parsing import json_object
 from normexp.records.printable import printable
@@ -33,7 +33,7 @@ SILENT = 90.0  # seconds without one after which an owner on another machine cou
 TRUST_OWNER = "NORMEXP_LOCKS"  # environment variable; `owner` for file systems without flock
 _WRITING = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _MOST = 10_000  # bytes of an owner
-MOST_PID = 2**31  # beyond any process; 0 and what is below it are several, to the system
+_MOST_PID = 2**31  # beyond any process; 0 and what is below it are several, to the system
 
 
 @dataclass(frozen=True)
@@ -91,13 +91,8 @@ def made_and_locked(folder: Path) -> Iterator[bool]:
 
     Folders that were made and in which nothing is in the end are taken back. Raises: as `locked`.
     """
-    made = [each for each in (folder, *folder.parents) if not each.exists()]
-    try:
-        make_folder(folder)
-        with locked(folder):
-            yield bool(made)
-    finally:
-        remove_empty(made)
+    with made_folder(folder) as made, locked(folder):
+        yield made
 
 
 def is_locked(folder: Path) -> bool:
@@ -227,7 +222,7 @@ def _owner(descriptor: int) -> Owner | None:
         owner = Owner(str(said["host"]), int(said["pid"]), str(said["began"]))
     except (OSError, ValueError, TypeError, KeyError, OverflowError):  # empty: freed, or older than owners
         return None
-    return owner if 0 < owner.pid < MOST_PID else None
+    return owner if 0 < owner.pid < _MOST_PID else None
 
 
 def _write(descriptor: int, text: str) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from normexp.errors import UserError
 from normexp.records import write_atomically
-from normexp.records.files import make_folder, remove_empty
+from normexp.records.files import made_folder
 
 
 def write(path: Path, content: str | bytes) -> Path:
@@ -14,12 +14,9 @@ def write(path: Path, content: str | bytes) -> Path:
 
     Raises UserError if that fails; folders that were made for it are taken back then.
     """
-    made = [folder for folder in path.parents if not folder.exists()]
     try:
-        make_folder(path.parent)
-        write_atomically(path, content)
+        with made_folder(path.parent):
+            write_atomically(path, content)
     except OSError as error:
         raise UserError(f"{path}: cannot be written ({error.strerror or type(error).__name__})") from None
-    finally:
-        remove_empty(made)
     return path

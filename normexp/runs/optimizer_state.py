@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from normexp.config.rules import SEVERAL_LOSSES
 from normexp.errors import UserError, kind_and_line, kind_of, line_in
 from normexp.training.checks.unkept_state import can_be_saved
 
@@ -84,7 +85,7 @@ def own_name(optimizer: Optimizer) -> str | None:
 def check_own_optimizer(optimizer: Optimizer) -> None:
     """Raise UserError for torch's LBFGS of a function, and for an own optimizer that remembers what is not kept."""
     if type(optimizer) is torch.optim.LBFGS:
-        raise UserError("torch.optim.LBFGS: wants several losses for one update, a closure; a run computes one")
+        raise UserError(SEVERAL_LOSSES)
     if (name := own_name(optimizer)) is None:
         return
     for group in optimizer.param_groups:

@@ -25,3 +25,9 @@ def test_a_folder_that_was_there_stays(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="cannot be written"):
         files.write(tmp_path / "was", "")
     assert (tmp_path / "was").is_dir()
+
+
+def test_a_folder_whose_name_is_too_long_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="name too long"):
+        files.write(tmp_path / ("a" * 300) / "curves.svg", "<svg/>")
+    assert list(tmp_path.iterdir()) == []

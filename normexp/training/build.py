@@ -30,7 +30,8 @@ from normexp.training.bfloat16 import bfloat16_autocast
 from normexp.training.checks.fitting import fitting
 from normexp.training.checks.trial import check_shapes, check_update
 from normexp.training.checks.unkept_state import check_initialized
-from normexp.training.compiled_norms import check_compiler, compile_norms
+from normexp.training.compiled import check_compiler
+from normexp.training.compiled_norms import compile_norms
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.length import length_of
 from normexp.training.machine.hardware import choose_device, choose_threads
@@ -49,8 +50,8 @@ def build(config: Config, data: Data, examples: LastValue[dict[str, Examples]] |
     """
     _check_inputs(config, data)
     device = choose_device(config["device"])
-    if config["compile"] == "norms" and device.type == "cpu":
-        check_compiler()
+    if config["compile"] and device.type == "cpu":
+        check_compiler(config["compile"])
     norm = build_norm(config)
     model = build_model(config, norm, data.input_shape, data.num_outputs)
     check_shapes(config, model, data)

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.errors import UserError, first_line
+from normexp.errors import first_line
 from normexp.norms.base import Step
 from normexp.norms.kernels.loops import Loops, in_loops
 from normexp.norms.kernels.passes import Passes
@@ -54,18 +54,6 @@ def gaining(model: nn.Module) -> Iterator[nn.Module]:
             yield module
         elif not isinstance(module, Step):
             yield from gaining(module)
-
-
-def check_compiler() -> None:
-    """Raise UserError where torch's compiler finds no C++ compiler."""
-    from torch._inductor.cpp_builder import get_cpp_compiler
-
-    try:
-        get_cpp_compiler()
-    except RuntimeError:
-        raise UserError(
-            "compile=norms: needs a C++ compiler, and none was found (g++, or what CXX names); compile=false needs none"
-        ) from None
 
 
 @functools.cache

@@ -182,10 +182,11 @@ def test_cells_of_a_recurrent_network_are_left():
     assert not list(compiled_norms.gaining(nn.Sequential(step)))
 
 
-def test_without_a_compiler_it_is_one_line_and_nothing_is_written(tmp_path):
-    refused = pytest.raises(UserError, match=r"^compile=norms: needs a C\+\+ compiler, and none was found")
+@pytest.mark.parametrize("word", ["compile=norms", "compile=true"])
+def test_without_a_compiler_it_is_one_line_and_nothing_is_written(tmp_path, word):
+    refused = pytest.raises(UserError, match=rf"^{word}: needs a C\+\+ compiler, and none was found")
     with config.patch({"cpp.cxx": ("no-such-compiler",)}), refused:
-        normexp.run([*DIGITS, *CNN, "norm=rms", "compile=norms", f"results_dir={tmp_path / 'results'}"])
+        normexp.run([*DIGITS, *CNN, "norm=rms", word, f"results_dir={tmp_path / 'results'}"])
     assert not (tmp_path / "results").exists()
 
 

@@ -121,3 +121,19 @@ def test_a_tensor_that_no_checkpoint_can_hold_is_refused(kept, kind):
 
 def test_running_statistics_in_a_buffer_are_taken_and_the_copy_goes_on_in_training():
     assert checked(running).training
+
+
+def test_inputs_that_the_network_changes_are_named_and_not_called_a_state():
+    with pytest.raises(ValueError, match=r"^changes its inputs in place, which are the data; return a new tensor$"):
+        checked(lambda self, x: x.mul_(0.5) * self.gain)
+
+
+class Forgets(Own):
+    def state_dict(self, *arguments, **options):
+        return {name: value for name, value in super().state_dict(*arguments, **options).items() if name != "gain"}
+
+
+def test_a_parameter_that_state_dict_leaves_out_is_named():
+    network = Forgets(lambda self, x: x * self.gain)
+    with pytest.raises(ValueError, match=r"^its state_dict\(\) leaves out the parameter gain; a checkpoint keeps"):
+        check_state(network, copy.deepcopy(network), torch.zeros(8, 2))

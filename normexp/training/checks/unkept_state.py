@@ -38,6 +38,8 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
         (_, before), (outputs, after), (others, _) = (
             called(each.train(mode), inputs, kept) for each in (trial, trial, new)
         )
+        if inputs._version:
+            raise ValueError("changes its inputs in place, which are the data; return a new tensor")
         if changed := next((name for name, value in after.items() if not _same(before.get(name, value), value)), None):
             raise ValueError(
                 f"remembers {changed}, which changes with every call; {CHECKPOINT_KEEPS} (register_buffer)"
@@ -59,6 +61,8 @@ def _check_entries(model: nn.Module, trial: nn.Module) -> None:
         raise ValueError(
             f"makes its buffer {made} when it is first called: no checkpoint could be read; make it before"
         )
+    if lost := next((name for name, value in parameters.items() if value.requires_grad and name not in built), None):
+        raise ValueError(f"its state_dict() leaves out the parameter {lost}; {CHECKPOINT_KEEPS}")
     for name, value in built.items():
         if not isinstance(value, Tensor):
             raise ValueError(f"remembers {name} of type {type(value).__name__}; {CHECKPOINT_KEEPS}")

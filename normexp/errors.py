@@ -81,7 +81,8 @@ def nearest_file(path: Path, *suffixes: str) -> str:
     """
     for suffix in suffixes:
         beside = {other.stem: other for other in path.parent.glob(f"*{suffix}") if other.is_file()}
-        if close := nearest(path.stem, beside):
+        close = nearest(path.stem, beside)
+        if close and str(beside[close]).isprintable():
             return did_you_mean(shlex.quote(str(beside[close])))
     return ""
 

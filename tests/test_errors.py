@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from normexp.errors import first_line, kind_and_line, memory_line, nearest
+from normexp.errors import first_line, kind_and_line, memory_line, nearest, nearest_file
 
 
 @pytest.mark.parametrize(
@@ -50,3 +50,8 @@ def test_too_little_memory_is_one_line_that_says_what_needs_less(error, line):
 @pytest.mark.parametrize("words", [["net", "Net"], ["Net", "net"]])
 def test_of_words_that_differ_in_case_alone_the_closest_is_proposed(words):
     assert [nearest(name, words) for name in ("nett", "Nett", "NETT")] == ["net", "Net", "Net"]
+
+
+def test_a_file_whose_name_cannot_be_shown_in_a_line_is_not_proposed(tmp_path):
+    (tmp_path / "my\ntable.csv").write_text("")
+    assert nearest_file(tmp_path / "my table.csv", ".csv") == ""

@@ -83,6 +83,11 @@ MISTAKES = {
         "did you mean 'model.widths=[3]'?",
     ),
     "several for a list": (["model.widths=1,2"], "model.widths", "did you mean 'model.widths=[1,2]'?"),
+    "a name with commas and accents": (
+        ["dataset=csv", "dataset.file=my table,über.csv"],
+        "dataset.file=my table,",
+        """a name with commas is typed 'dataset.file="my table,über.csv"'""",
+    ),
     "range for a list": (
         ["model=mlp", "model.widths=range(3)"],
         "range(3)",

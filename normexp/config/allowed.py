@@ -101,9 +101,18 @@ class Allowed:
             number = span_of_seeds(key, value) or self._largest(value)
             hint = word_hint(shown(value), self.choices) if self.choices else number
             hint = self._several(key, value) or hint or _interpolation(value) or self._of_percent(key, value)
-            problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint}"
+            problem = f"{key}={shortened(shown(whole))}: must be {self.describe()}{hint or self._as_text(key, whole)}"
             raise UserError(self._in_quotes(key, whole) or problem)
         return converted
+
+    def _as_text(self, key: str, whole: Any) -> str:
+        """Say how what looks like a truth value or null is typed where it is a text, as the name of a column may be."""
+        if self.kind != "str" or self.choices:
+            return ""
+        if not isinstance(whole, list):
+            return f"; as a text it is typed '{key}=\"{shown(whole)}\"'" if _is_word(whole) else ""
+        typed = ",".join(f'"{shown(item)}"' for item in whole)
+        return f"; as texts they are typed '{key}=[{typed}]'" if any(map(_is_word, whole)) else ""
 
     def _in_quotes(self, key: str, value: Any) -> str:
         """Say that a value would be allowed without the quotes around it, or around its items; nothing of another."""
@@ -188,6 +197,11 @@ def _in_integers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_in_integers(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_word(value: object) -> bool:
+    """Tell whether a value is typed as a word of YAML's: true, false or null."""
+    return value is None or isinstance(value, bool)
 
 
 def _unquoted(value: Any) -> Any:

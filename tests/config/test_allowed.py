@@ -105,3 +105,17 @@ def test_allowed_shows_values_as_they_are_typed(value):
 def test_allowed_knows_its_own_mistakes():
     with pytest.raises(AssertionError, match="not a specification"):
         parse("between 0 and 1", 0.5)
+
+
+AS_TEXT = {
+    "a truth value": ("str or null", True, """as a text it is typed 'dataset.target="true"'"""),
+    "null": (None, None, """as a text it is typed 'dataset.target="null"'"""),
+    "in a list": ("list of str or null", ["a", False, None], """'dataset.target=["a","false","null"]'"""),
+}
+
+
+@pytest.mark.parametrize(("spec", "value", "said"), AS_TEXT.values(), ids=AS_TEXT)
+def test_a_text_that_looks_like_another_value_is_typed_in_quotes(spec, value, said):
+    with one_line_error() as error:
+        parse(spec, "a").check("dataset.target", value)
+    assert str(error.value).endswith(said)

@@ -137,3 +137,14 @@ def test_a_parameter_that_state_dict_leaves_out_is_named():
     network = Forgets(lambda self, x: x * self.gain)
     with pytest.raises(ValueError, match=r"^its state_dict\(\) leaves out the parameter gain; a checkpoint keeps"):
         check_state(network, copy.deepcopy(network), torch.zeros(8, 2))
+
+
+class Still(Own):
+    def train(self, mode=True):
+        super().train(mode)  # and forgets to return the network
+
+
+def test_a_network_whose_train_returns_nothing_is_told_what_it_returns():
+    network = Still(lambda self, x: x * self.gain)
+    with pytest.raises(ValueError, match=r"^its train\(\) returns a NoneType, and must return the network itself"):
+        check_state(network, copy.deepcopy(network), torch.zeros(8, 2))

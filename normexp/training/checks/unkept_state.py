@@ -14,7 +14,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.nn.utils.weight_norm import WeightNorm
 
-from normexp.errors import UserError
+from normexp.errors import UserError, kind_of
 from normexp.seeding import random_kept
 
 CHECKPOINT_KEEPS = (
@@ -31,6 +31,8 @@ def check_state(model: nn.Module, trial: nn.Module, batch: Tensor) -> None:
         trial: a copy that was called once, and is called more often here with the same inputs, random numbers and
             checkpoint: what is a cache is the same then. A new copy with that checkpoint is what a continued run has.
     """
+    if (given := trial.train()) is not trial:
+        raise ValueError(f"its train() returns a {kind_of(given)}, and must return the network itself (return self)")
     inputs, new = torch.rand_like(batch), copy.deepcopy(model)
     for mode in MODES:
         _check_entries(model, trial)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.options import groups, options, usual_and_allowed, usual_options
 from normexp.config.overrides import NAMES, may_vary, plain_value
-from normexp.config.text import check_digits, items, quoted, shortened
+from normexp.config.text import check_digits, quoted, shortened
 from normexp.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
@@ -65,6 +65,6 @@ def _several(override: Override) -> str:
     if re.fullmatch(r"-?0,\d+", typed) and takes(float, "float"):  # a decimal comma
         return f"{did_you_mean(shortened(f'{key}={typed}').replace(',', '.'))} ({several})"
     if written_out and key in NAMES and may_vary(key):
-        name = ",".join(items(typed))  # without the quotes that words beyond ASCII were given
+        name = typed.replace('"', "")  # without the quotes that words beyond ASCII were given
         return f"; {several}, and a name with commas is typed {shlex.quote(shortened(f'{key}={quoted(name)}'))}"
     return f"; {several}" if may_vary(key) else ""

@@ -487,6 +487,12 @@ class Filling(Init):
 class Small(Init):
     def weight(self, empty, source):
         return empty.flatten()
+
+
+class Hooked(Keeping):
+    def __init__(self, num_classes, norm):
+        super().__init__(num_classes, norm, "")
+        self.layer.weight.register_hook(lambda slope: slope[:1])
 """
 
 
@@ -1014,6 +1020,7 @@ MISTAKES = {
         ["model=odd_parts.embedding", "dataset=text", "dataset.context=8"],
         "; an example has shape (8,); tokens come as numbers (float32): x.long()",
     ),
+    "a gradient of another shape": (["model=odd_parts.Hooked"], "model=odd_parts.Hooked norm=none dataset=digits: hook "),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
 }
 

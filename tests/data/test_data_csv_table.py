@@ -241,6 +241,7 @@ MISTAKES = {
     "short row": ("a,b\n1,2\n\n3\n", "line 4 has 1 cell, line 1 names 2 columns"),
     "long row": ("a,b\n1,2,3\n", "line 2 has 3 cells"),
     "quotes never closed": ('a,b\n1,2\n"3,4\n5,6\n', "line 3: a quotation mark is not closed"),
+    "a cell too long": (f"a,b\n{'x' * 200_000},2\n", r"line 2: field larger than field limit \(131072\)"),
     "broken quotes": ('a,b\n"1"x,2\n', "line 2: "),
 }
 

@@ -89,13 +89,16 @@ def _delimiter(path: Path, text: str) -> str:
     widths = {delimiter: _widths(text.lstrip(), delimiter) for delimiter in reversed(DELIMITERS)}
     fitting = {delimiter: each for delimiter, each in widths.items() if each[0] == each[1] > 1} or widths
     best = max(fitting, key=lambda delimiter: fitting[delimiter][0])
-    if fitting[best][0] <= 1:
+    if fitting[best][0] == 1:
         raise UserError(f"{path}: line 1 has one column; columns are separated by a comma, semicolon, tab or |")
     return best
 
 
 def _widths(text: str, delimiter: str) -> tuple[int, int]:
-    """Return how many cells the first two rows have, 0 where there is none; those in quotes may have line breaks."""
+    """Return how many cells the first two rows have, 0 where there is none; those in quotes may have line breaks.
+
+    Both have 0 where they cannot be read: `_rows` says why.
+    """
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, skipinitialspace=True)
     rows = (cells for cells in reader if cells)
     try:

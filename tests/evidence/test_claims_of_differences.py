@@ -1,10 +1,13 @@
 """Higher, lower and highest are judged on differences paired by seed."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from curve_maker import METRIC, along, cells, curve, finals
 from judged_claims import BAD, GOOD, NAN, WILD, grid, said, verdict
+
+from normexp.evidence.curves import Made
 
 # Orderings
 
@@ -143,6 +146,19 @@ def test_unfinished_runs_are_no_results_and_are_counted() -> None:
     found = verdict(cells(BN=runs, LN=finals(BAD)), "higher", than="LN")
     assert found.n == 5
     assert "2 runs not finished" in found.evidence
+
+
+def test_runs_elsewhere_in_the_grid_say_nothing_of_a_claim_at_one_place() -> None:
+    lent = {seed: replace(run, made=Made(commit="b" * 40, processor="lent")) for seed, run in finals(GOOD).items()}
+    open_run = {9: curve([0.1], status="running")}
+    curves = along("BN", "batch_size", {2: finals(GOOD) | open_run, 128: lent})
+    curves |= along("LN", "batch_size", {2: finals(BAD), 128: lent})
+    found = verdict(curves, "higher", than="LN", where={"batch_size": 128})
+    assert not found.remarks
+    assert "not finished" not in found.evidence
+    everywhere = verdict(curves, "higher", than="LN")
+    assert len(everywhere.remarks) == 2
+    assert "1 run not finished" in everywhere.evidence
 
 
 def test_metric_that_was_not_recorded_is_undecided() -> None:

@@ -13,7 +13,7 @@ from normexp.evidence.claims.counting import count, equals
 from normexp.evidence.claims.difference import difference, interaction, ratio, trend, value
 from normexp.evidence.claims.estimands import Count, Follows, StepsToTarget, Value, is_judged
 from normexp.evidence.claims.formula import follows, leaves
-from normexp.evidence.claims.reading import different_origins, unfinished
+from normexp.evidence.claims.reading import at_places, different_origins, unfinished
 from normexp.evidence.claims.result import CONTRADICTED, HOLDS, NOT_JUDGED, UNDECIDED, TestResult
 from normexp.evidence.claims.sequential import at_looks, looks_taken
 from normexp.evidence.claims.speed_up import faster
@@ -104,19 +104,19 @@ def _more(claim: Claim, curves: Curves, named: Named, share: float) -> tuple[Any
 def _verdict(
     claim: Claim, result: TestResult, adjusted: Adjusted | None, family: int, curves: Curves, unit: str
 ) -> Verdict:
-    arms = {place.arm for place in claim.places()}
+    compared = at_places(curves, claim.places())
     decided = _decided(result, adjusted)
     wanted = _wanted(result, family) if decided == UNDECIDED else None
     return Verdict(
         decided,
-        "; ".join(_evidence(claim, result, adjusted, unit, wanted, unfinished(curves, arms))),
+        "; ".join(_evidence(claim, result, adjusted, unit, wanted, unfinished(compared))),
         result.estimate,
         result.interval(CONFIDENCE),
         result.n,
         result.decision.p if result.decision else None,
         adjusted,
         wanted,
-        (*result.remarks, *_wider(claim, result, decided, adjusted), *different_origins(curves, arms)),
+        (*result.remarks, *_wider(claim, result, decided, adjusted), *different_origins(compared)),
         result.details,
         unit=unit,
     )

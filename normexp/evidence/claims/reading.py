@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from normexp.evidence.claims.claim import Measured
 from normexp.evidence.claims.fields import Place
@@ -20,14 +20,22 @@ def runs_by_point(curves: Curves, place: Place) -> dict[Point, Runs]:
     """
     fixed = dict(place.point)
     found: dict[Point, Runs] = {}
-    for cell, by_seed in curves.items():
-        point = dict(cell.point)
-        if cell.arm == place.arm and all(axis in point and point[axis] == value for axis, value in place.point):
-            open_axes = tuple(sorted((axis, value) for axis, value in point.items() if axis not in fixed))
-            found[open_axes] = {seed: curve for seed, curve in by_seed.items() if curve.finished}
+    for cell, by_seed in at_places(curves, [place]).items():
+        open_axes = tuple(sorted((axis, value) for axis, value in cell.point if axis not in fixed))
+        found[open_axes] = {seed: curve for seed, curve in by_seed.items() if curve.finished}
     if not any(found.values()):
         raise MissingRuns(f"no finished run of {place}")
     return found
+
+
+def at_places(curves: Curves, places: Iterable[Place]) -> Curves:
+    """Return the cells that lie at one of the places: its arm, at the values of its axes."""
+    wanted = [(place.arm, set(place.point)) for place in places]
+    return {
+        cell: runs
+        for cell, runs in curves.items()
+        if any(cell.arm == arm and point <= set(cell.point) for arm, point in wanted)
+    }
 
 
 def shared_points(curves: Curves, *places: Place) -> Iterator[tuple[Point, list[Runs]]]:
@@ -40,15 +48,15 @@ def shared_points(curves: Curves, *places: Place) -> Iterator[tuple[Point, list[
         yield point, [each[point] for each in found]
 
 
-def unfinished(curves: Curves, arms: set[str]) -> int:
-    """Return how many runs of these arms have no result yet."""
-    return sum(not curve.finished for cell, runs in curves.items() if cell.arm in arms for curve in runs.values())
+def unfinished(curves: Curves) -> int:
+    """Return how many runs have no result yet."""
+    return sum(not curve.finished for runs in curves.values() for curve in runs.values())
 
 
-def different_origins(curves: Curves, arms: set[str]) -> Iterator[str]:
-    """Say where the arms of one comparison come from different commits or processors, and which."""
+def different_origins(curves: Curves) -> Iterator[str]:
+    """Say where runs that are compared come from different commits or processors, and which arm's from which."""
     for what in ("commit", "processor"):
-        by_arm = {arm: found for arm, found in origins(curves, what).items() if arm in arms}
+        by_arm = origins(curves, what)
         if len(set().union(*by_arm.values())) > 1:
             named = (f"{arm} {', '.join(short_commit(each) if what == 'commit' else each for each in sorted(found))}"
                      for arm, found in by_arm.items())  # fmt: skip

@@ -1020,7 +1020,7 @@ MISTAKES = {
         ["model=odd_parts.embedding", "dataset=text", "dataset.context=8"],
         "; an example has shape (8,); tokens come as numbers (float32): x.long()",
     ),
-    "a gradient of another shape": (["model=odd_parts.Hooked"], "model=odd_parts.Hooked norm=none dataset=digits: hook "),
+    "a gradient of another shape": (["model=odd_parts.Hooked"], "odd_parts.Hooked norm=none dataset=digits: hook "),
     "a study": (["study=odd_parts.Nothing"], "study=odd_parts.Nothing does not exist"),
 }
 

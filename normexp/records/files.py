@@ -152,6 +152,14 @@ def read_beginning(path: Path, size: int) -> bytes:
         return file.read(size)
 
 
+def cut(path: Path, size: int) -> None:
+    """Drop what a regular file has behind its first bytes. Raises as `open_regular` does, but not where it is missing."""
+    with suppress(FileNotFoundError), os.fdopen(open_regular(path, _READING | os.O_RDWR), "r+b") as file:
+        if os.fstat(file.fileno()).st_size > size:
+            check_fence()
+            file.truncate(size)
+
+
 def read_json(path: Path) -> dict[str, Any]:
     """Return the object of a JSON file. Raises FileNotFoundError, or UserError for any other content."""
     try:

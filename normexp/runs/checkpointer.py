@@ -13,7 +13,7 @@ from normexp.records import CHECKPOINT, METRICS, MOST_TABLE, PROBES, Damaged, da
 from normexp.records.files import quarantine
 from normexp.runs.checkpoint import Checkpoint, load_checkpoint, write_checkpoint
 from normexp.runs.checkpoint_form import check_facts
-from normexp.runs.known_curves import check_curves, known_curves
+from normexp.runs.known_curves import check_curves, cut_curves, known_curves
 from normexp.training.components import Components
 from normexp.training.metrics import MetricAccumulator
 
@@ -55,6 +55,7 @@ class Checkpointer:
         self.fingerprint, self.identity = fingerprint, identity
         self.path = directory / CHECKPOINT
         self._next = next_save(time.monotonic())
+        self._known: dict[str, list[object]] = {}  # of the curves, by the checkpoint that was restored
 
     def due(self) -> bool:
         """Tell whether it is time to save."""
@@ -95,7 +96,12 @@ class Checkpointer:
         accumulator.restore(window["losses"], window["hits"], self.components.batches.batch_size)
         if "threads" in facts:
             torch.set_num_threads(facts["threads"])
+        self._known = facts.get("curves", {})
         return Position(facts["step"], facts["last_loss"])
+
+    def cut_curves(self) -> None:
+        """Drop the rows that the restored checkpoint does not count on."""
+        cut_curves(self.directory, self._known)
 
     def _load(self, accumulator: MetricAccumulator) -> Checkpoint:
         """Read the checkpoint and hold it, and the curves, to what they must be."""

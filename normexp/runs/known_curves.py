@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from normexp.records import METRICS, MOST_TABLE, PROBES, damaged
-from normexp.records.files import sha256_of
+from normexp.records.files import cut, sha256_of
 from normexp.records.sources import Source, source_of
 
 
@@ -22,6 +22,16 @@ def check_curves(folder: Path, curves: Mapping[str, list[object]]) -> None:
     for name, known in curves.items():
         if _beginning(source, name, known[0]) != known:
             raise damaged(folder / name, "it is not as the checkpoint, which continues it, knows it")
+
+
+def cut_curves(folder: Path, curves: Mapping[str, list[object]]) -> None:
+    """Cut the curves behind what a checkpoint knows of them.
+
+    What follows is measured again; a row that a worker which was suspended appends late may be of a step before.
+    """
+    for name, (size, _) in curves.items():
+        if isinstance(size, int):
+            cut(folder / name, size)
 
 
 def _beginning(source: Source, name: str, size: object) -> list[object]:

@@ -169,7 +169,9 @@ class Trainer:
     def begin(self, keep_until: int, environment: dict[str, Any]) -> None:
         """Write what is known before the first step, over what an earlier attempt left."""
         self.recorder.status("running", self.position.step)  # first of all: a killed --force is no finished run
-        if not self.resumes:
+        if self.resumes:
+            self.checkpointer.cut_curves()
+        else:
             self.checkpointer.path.unlink(missing_ok=True)
         self.recorder.begin(keep_until, self.config.recorded().to_yaml(), environment)
 

@@ -79,6 +79,18 @@ def test_curves_that_are_not_as_the_checkpoint_knows_them_are_set_aside(tmp_path
         assert (again.path / recorded).read_bytes() == (expected.path / recorded).read_bytes()
 
 
+@pytest.mark.parametrize("name", [METRICS, PROBES])
+def test_a_row_that_the_checkpoint_does_not_know_is_dropped_whatever_its_step(tmp_path, name):
+    """A worker that slept while another one saved may append the row that it had measured before."""
+    expected = train(tmp_path / "whole", "threads=1")
+    killed = tmp_path / "killed"
+    kill(killed, "threads=1")
+    with (killed / name).open("r+") as curve:
+        curve.write(curve.readlines()[1])
+    again = train(killed, "threads=1")
+    assert (again.path / name).read_bytes() == (expected.path / name).read_bytes()
+
+
 @pytest.mark.slow
 def test_curves_that_are_too_large_for_a_table_end_no_run(tmp_path, monkeypatch, caplog):
     rows = [("gradient_norm", "x" * 100_000, "norm", 1.0)] * 120

@@ -153,7 +153,7 @@ def read_beginning(path: Path, size: int) -> bytes:
 
 
 def cut(path: Path, size: int) -> None:
-    """Drop what a regular file has behind its first bytes. Raises as `open_regular` does, but not where it is missing."""
+    """Drop what a regular file, if it is there, has behind its first bytes. Raises as `open_regular` does."""
     with suppress(FileNotFoundError), os.fdopen(open_regular(path, _READING | os.O_RDWR), "r+b") as file:
         if os.fstat(file.fileno()).st_size > size:
             check_fence()

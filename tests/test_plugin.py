@@ -476,6 +476,17 @@ def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli)
     assert "Warning: my_norms was edited between these runs" in cli("table", "results/runs")[1]
 
 
+def test_own_code_that_a_damaged_record_would_tell_stops_no_run(folder, cli):
+    given = ["norm=my_norms.Scale", "plugins=[my_norms]", *TINY]
+    assert cli("run", *given)[0] == 0
+    record = next(folder.rglob("environment.json"))
+    status = record.with_name("status.json")
+    status.write_text('{"status": "interrupted", "step": 2}')
+    record.write_text("{")
+    assert cli("run", *given)[0] == 0
+    assert json.loads(status.read_text())["status"] == "done"
+
+
 def test_code_that_a_part_imports_is_its_code_as_well(folder, cli):
     package = folder / "scaling"
     (package / "below").mkdir(parents=True)

@@ -13,7 +13,7 @@ from typing import Any
 from normexp.config import Config
 from normexp.config.instantiate import TRUSTED, find_in_current_folder, is_inside, own_parts
 from normexp.data.files.content import sha256_of
-from normexp.records import OWN_CODE, RunDirectory
+from normexp.records import OWN_CODE, RunDirectory, environment_before
 
 
 def own_code(config: Config) -> dict[str, dict[str, str]]:
@@ -33,7 +33,7 @@ def own_code(config: Config) -> dict[str, dict[str, str]]:
 def changed_code(config: Config, directory: RunDirectory) -> list[str]:
     """Name the modules whose file is not the one that a run was trained with; none where its record does not say."""
     now = own_code(config).get(OWN_CODE, {})
-    recorded: Mapping[str, Any] = directory.environment.get(OWN_CODE, {}) if now else {}
+    recorded: Mapping[str, Any] = environment_before(directory).get(OWN_CODE, {}) if now else {}
     return [module for module, sha256 in now.items() if recorded.get(module, sha256) != sha256]
 
 

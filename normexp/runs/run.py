@@ -18,7 +18,18 @@ from normexp.config.text import amount, shortened
 from normexp.data.base import Data
 from normexp.data.loading import Loader
 from normexp.errors import UserError, kind_and_line
-from normexp.records import CHECKPOINT, CONFIG, FINISHED, METRICS, MOST_TABLE, Damaged, RunDirectory
+from normexp.records import (
+    CHECKPOINT,
+    CONFIG,
+    FINISHED,
+    METRICS,
+    MOST_TABLE,
+    STATUS,
+    TIMING,
+    Damaged,
+    RunDirectory,
+    damaged,
+)
 from normexp.records.locks import made_and_locked
 from normexp.runs.own_code import changed_code, with_another
 from normexp.runs.place import check_data, default_run_dir, why_new, with_content
@@ -199,6 +210,8 @@ def _status(directory: RunDirectory) -> dict[str, Any]:
 def read_status(directory: RunDirectory) -> dict[str, Any]:
     """Return the status of an earlier attempt. Raises Damaged, and Unreadable where its record may be sound."""
     status = directory.status
+    if status["status"] == "new" and directory.has(TIMING):  # a training writes its status before anything else
+        raise damaged(directory.path / STATUS, "it is missing")
     seen = RunDirectory(directory.path, directory.source)  # as it is now: its checksums are read once
     if status["status"] in FINISHED or directory.has(CONFIG):
         _ = seen.config

@@ -418,6 +418,18 @@ def test_run_directory_that_is_damaged_is_set_aside(train, cli, results, name):
     assert outcome(run) == expected
 
 
+def test_run_directory_that_has_lost_its_status_is_set_aside(train, cli, results):
+    """Its curves and its weights are no new run's, to be written over without a word."""
+    run = train()
+    expected = outcome(run)
+    run.path.joinpath("status.json").unlink()
+    status, _, stderr = cli("run", *TINY, f"results_dir={results}", "--quiet")
+    aside = Path(f"{run.path}.damaged-1")
+    assert (status, f"status.json: damaged (it is missing); set aside as {aside}" in stderr) == (0, True)
+    assert (aside / "checkpoint.safetensors").is_file()
+    assert outcome(run) == expected
+
+
 @pytest.mark.parametrize("name", ["status.json", "config.yaml"])
 def test_run_directory_that_somebody_trains_is_not_set_aside(train, cli, results, name):
     """Its process would go on writing, by the old names, into the record of the one that begins anew."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
@@ -105,6 +106,20 @@ class FirstOutput(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return first_tensor(self.network(x))
+
+
+@contextmanager
+def batches_spared(model: nn.Module) -> Iterator[None]:
+    """Give a network a copy of what it is called with: batches are the caller's, and are looked at again and again."""
+
+    def copies(module: nn.Module, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(each.clone() if isinstance(each, Tensor) else each for each in given)
+
+    handle = model.register_forward_pre_hook(copies, prepend=True)
+    try:
+        yield
+    finally:
+        handle.remove()
 
 
 def on_device_of(model: nn.Module, found: list[Tensor]) -> list[Tensor]:

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.diagnosis.batches import batches, first_tensor, on_device_of
+from normexp.diagnosis.batches import batches, batches_spared, first_tensor, on_device_of
 from normexp.diagnosis.cost import seconds
 from normexp.diagnosis.finding import BATCH, FAULT, NOTE, Diagnosis, Finding
 from normexp.diagnosis.modes import Disagreement, change, disagreements
@@ -51,7 +51,8 @@ def diagnose(model: nn.Module, data: Tensor | Iterable[Any], settings: Mapping[s
     Raises: UserError for data that are none, and for a network that is none or cannot be called with them.
     """
     check_settings(settings or {})
-    with gradients_and_full_precision():
+    check_watchable(model)
+    with gradients_and_full_precision(), batches_spared(model):
         examination = Examination(model, data)
         with all_kept(examination.strangers):
             return _diagnosed(examination, settings or {})
@@ -75,7 +76,6 @@ class Examination:
     """One pass in train(), one in eval(), and what they show to be wrong."""
 
     def __init__(self, model: nn.Module, data: Tensor | Iterable[Any]) -> None:
-        check_watchable(model)
         self.waiting = Waiting()
         self.model, self.inputs = model, on_device_of(model, batches(data, waiting=self.waiting))
         self.norms = normalizations(model)

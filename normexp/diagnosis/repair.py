@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from normexp.diagnosis.batches import batches, on_device_of
+from normexp.diagnosis.batches import batches, batches_spared, on_device_of
 from normexp.diagnosis.diagnose import NEVER_CALLED, check_callable, check_watchable
 from normexp.diagnosis.normalizations import keeps_statistics, normalizations, other_statistics
 from normexp.diagnosis.settling import not_settled, orders_of_calls, set_exactly, settle
@@ -45,7 +45,7 @@ def recalibrate(model: nn.Module, data: Tensor | Iterable[Any]) -> nn.Module:
         the network is then as it was.
     """
     check_watchable(model)
-    with gradients_and_full_precision(), torch.no_grad():
+    with gradients_and_full_precision(), torch.no_grad(), batches_spared(model):
         _recalibrate(model, data)
     return model
 

@@ -285,3 +285,23 @@ def test_a_refused_repair_names_no_scheme_and_no_option_that_it_does_not_have():
     ) as error:
         to_groups(nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 2)))
     assert "strict" not in str(error.value)
+
+
+class Centers(Base):
+    """Writes into the batch that it is given, as `x -= mean` does."""
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        x -= 0.5
+        return super().forward(x)
+
+
+def test_a_network_that_writes_into_its_batch_gets_a_copy_at_every_call() -> None:
+    torch.manual_seed(1)
+    batch = torch.randn(64, 8)
+    before, plain, writing = batch.clone(), Base(), Centers()
+    recalibrate(plain, batch - 0.5)
+    recalibrate(writing, batch)
+    assert torch.equal(batch, before)
+    assert torch.equal(writing.norm.running_mean, plain.norm.running_mean)
+    assert not diagnose(writing, batch).faults
+    assert torch.equal(batch, before)

@@ -1,6 +1,7 @@
 """`convert`: a network whose own forward reads its normalizations is found out before anything is changed."""
 
 import random
+import threading
 
 import numpy as np
 import pytest
@@ -323,3 +324,15 @@ def test_a_network_that_draws_numbers_is_converted_and_the_generators_are_left_a
     assert random.getstate() == states[0]
     np.testing.assert_equal(np.random.get_state(legacy=False), states[1])
     assert model(torch.randn(2, 3, 5, 5)).shape == (2, 2)
+
+
+def test_a_network_that_cannot_be_copied_is_refused():
+    class Locked(nn.Sequential):
+        def __init__(self):
+            super().__init__(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+            self.lock = threading.Lock()
+
+    model = Locked()
+    with pytest.raises(ValueError, match=r"^Locked cannot be copied, on which it is tried: .*lock"):
+        convert(model, GroupNorm(num_groups=4))
+    assert isinstance(model[1], nn.BatchNorm2d)

@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, fx, nn
 
+from normexp.errors import first_line
 from normexp.norms.networks.modules import NORMS, is_identity
 from normexp.norms.networks.tracer import Reader
 from normexp.norms.networks.unread import why_unread
@@ -47,6 +48,8 @@ def copied(model: nn.Module, *changing: nn.Module) -> nn.Module:
 
     Args:
         changing: modules of it whose parameters the copy has to itself.
+
+    Raises: ValueError where it keeps what cannot be copied.
     """
     held = [value for module in model.modules() for value in vars(module).values()]
     computed = [value for value in held if isinstance(value, Tensor)]
@@ -54,7 +57,11 @@ def copied(model: nn.Module, *changing: nn.Module) -> nn.Module:
     kept = [value for value in found if value.grad_fn is not None]  # of a call before
     shared = {id(value): value for value in [*model.parameters(), *computed, *kept]}
     own = {id(value) for module in changing for value in module.parameters()}
-    return copy.deepcopy(model, {key: value for key, value in shared.items() if key not in own})
+    try:
+        return copy.deepcopy(model, {key: value for key, value in shared.items() if key not in own})
+    except Exception as error:  # of whatever the network keeps: a lock, a file, a connection
+        name = type(model).__name__
+        raise ValueError(f"{name} cannot be copied, on which it is tried: {first_line(error)}") from error
 
 
 def held_in(value: object) -> Iterator[object]:

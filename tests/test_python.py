@@ -223,6 +223,14 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
         normexp.load_model(run.path)
 
 
+def test_a_number_of_torch_or_numpy_is_one_value(folder: Path) -> None:
+    normexp.run(OVERRIDES)
+    import torch
+
+    for seed in (np.int64(0), np.array(0), torch.tensor(0)):
+        assert len(normexp.load("results").where(seed=seed).runs) == 1
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -245,6 +253,12 @@ def test_load_model_of_a_checkpoint_of_another_run_is_one_line(folder: Path) -> 
         (lambda: normexp.sweep(["model=linear"], force="no"), "force='no': must be True or False"),
         (lambda: normexp.load_model("results", input_shape=(3, "a")), r"input_shape=\(3, 'a'\): must be a tuple"),
         (lambda: normexp.load_model("results", num_outputs="a"), r"num_outputs='a': must be an integer in \[1, inf\)"),
+        (lambda: normexp.load_model("results", num_outputs=True), r"num_outputs=True: must be an integer"),
+        (lambda: normexp.load_model("results", input_shape=()), r"input_shape=\(\): must be a tuple"),
+        (lambda: normexp.load_model("results", plugins=None), r"plugins=None: must be a list of names of modules$"),
+        (lambda: normexp.load_model("results", plugins=[5]), r"plugins=\[5\]: must be a list of names of modules$"),
+        (lambda: normexp.load_model("a\0b"), r"a\\x00b: no such file"),
+        (lambda: normexp.load("a\0b"), r"a\\x00b: no such file"),
     ],
 )
 def test_mistakes_are_one_line(folder: Path, call: object, message: str) -> None:

@@ -80,6 +80,8 @@ def resolved(path: Path) -> Path:
     """Return the path without links. Raises UserError for a loop of links, and for what the system does not read."""
     try:
         return path.resolve(strict=os.path.lexists(path))
+    except ValueError:  # a name that no file could have
+        raise UserError(f"{printable(path)}: no such file or folder") from None
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of links, before Python 3.13
         reason = getattr(error, "strerror", None) or os.strerror(errno.ELOOP)
         raise UserError(f"{printable(path)}: cannot be read ({reason})") from None

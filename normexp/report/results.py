@@ -93,8 +93,9 @@ class Results:
 
 
 def _several(given: Any) -> Iterable[Any]:
-    """Return what is given as one value, or as several: a list, a set, an array."""
-    return given if isinstance(given, Iterable) and not isinstance(given, str | bytes) else [given]
+    """Return what is given as one value, or as several: a list, a set, an array, but for one without a dimension."""
+    single = isinstance(given, str | bytes) or not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0
+    return [given.item() if hasattr(given, "item") else given] if single else given
 
 
 def load(*paths: str | os.PathLike[str]) -> Results:

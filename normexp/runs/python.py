@@ -62,6 +62,7 @@ def load_model(
     Raises: UserError where the record or its checkpoint is missing or damaged, or the data cannot be had.
     """
     _check_given(path, input_shape, num_outputs)
+    _check_plugins(plugins)
     from normexp.runs.checkpoint import read_weights
     from normexp.training.build import build_model, build_norm
     from normexp.training.process import modes_of_torch
@@ -105,14 +106,16 @@ def _check_given(path: object, input_shape: object, num_outputs: object) -> None
         raise UserError(f"load_model: {path!r} is no path; give one run directory")
     if path == "":
         raise UserError("load_model: '' is empty; is a variable not set?")
-    if input_shape is not None and not (isinstance(input_shape, Sequence) and all(map(_is_size, input_shape))):
+    if input_shape is not None and not (
+        isinstance(input_shape, Sequence) and input_shape and all(map(_is_size, input_shape))
+    ):
         raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
     if num_outputs is not None and not _is_size(num_outputs):
         raise UserError(f"num_outputs={num_outputs!r}: must be an integer in [1, inf)")
 
 
 def _is_size(value: object) -> bool:
-    return isinstance(value, Integral) and int(value) > 0
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) > 0
 
 
 def _without_weights(directory: RunDirectory) -> str:
@@ -133,8 +136,7 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
 
     The record's own `plugins` are not used: it may come from anybody. Raises UserError for one text in place of a list.
     """
-    if isinstance(plugins, str):  # whose letters would count as modules
-        raise UserError(f"plugins={plugins!r}: must be a list of names of modules; did you mean plugins=[{plugins!r}]?")
+    _check_plugins(plugins)
     record = with_defaults(directory.config)
     values = {key: value for key, value in record.items() if not key.startswith("_")} | {"plugins": list(plugins)}
     for group in groups():
@@ -144,6 +146,13 @@ def recorded(directory: RunDirectory, plugins: Sequence[str]) -> Config:
     except UserError as error:
         raise damaged(directory.path / CONFIG, error) from None
     return Config(values, record["_choices_"], record.get("_changes_") or {})
+
+
+def _check_plugins(plugins: object) -> None:
+    if isinstance(plugins, str):  # whose letters would count as modules
+        raise UserError(f"plugins={plugins!r}: must be a list of names of modules; did you mean plugins=[{plugins!r}]?")
+    if not (isinstance(plugins, Sequence) and all(isinstance(each, str) for each in plugins)):
+        raise UserError(f"plugins={plugins!r}: must be a list of names of modules")
 
 
 def _check_named(directory: RunDirectory, config: Config) -> None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
-from normexp.config.text import check_digits, is_number, shortened, shown
+from normexp.config.text import check_digits, is_number, quoted, shortened, shown
 from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
@@ -109,10 +109,13 @@ class Allowed:
         """Say how what looks like a truth value or null is typed where it is a text, as the name of a column may be."""
         if self.kind != "str" or self.choices:
             return ""
-        if not isinstance(whole, list):
-            return f"; as a text it is typed '{key}=\"{shown(whole)}\"'" if _is_word(whole) else ""
-        typed = ",".join(f'"{shown(item)}"' for item in whole)
-        return f"; as texts they are typed '{key}=[{typed}]'" if any(map(_is_word, whole)) else ""
+        several = whole if isinstance(whole, list) else [whole]
+        if not any(map(_is_word, several)):
+            return ""
+        typed = ",".join(quoted(shown(item)) for item in several)
+        if several is whole:
+            return f"; as texts they are typed {shlex.quote(f'{key}=[{typed}]')}"
+        return f"; as a text it is typed {shlex.quote(f'{key}={typed}')}"
 
     def _in_quotes(self, key: str, value: Any) -> str:
         """Say that a value would be allowed without the quotes around it, or around its items; nothing of another."""

@@ -27,10 +27,10 @@ from normexp.probes.base import Probe
 from normexp.seeding import seeded
 from normexp.training.batches import Examples, TrainingBatches, is_large
 from normexp.training.bfloat16 import bfloat16_autocast
+from normexp.training.checks.compiler import check_compiler
 from normexp.training.checks.fitting import fitting
 from normexp.training.checks.trial import check_shapes, check_update
 from normexp.training.checks.unkept_state import check_initialized
-from normexp.training.compiled import check_compiler
 from normexp.training.compiled_norms import compile_norms
 from normexp.training.components import Components, Hyperparameters
 from normexp.training.length import length_of

@@ -1,7 +1,4 @@
-"""Forward and backward of a step as one function of torch.compile: what pays off for tiny networks.
-
-Also what every kind of `compile` needs on the machine.
-"""
+"""Forward and backward of a step as one function of torch.compile: what pays off for tiny networks."""
 
 from __future__ import annotations
 
@@ -10,9 +7,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-
-from normexp.config.text import shown
-from normexp.errors import UserError
 
 Gradient = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]  # (x, y) -> (loss, outputs), after its backward pass
 KEEPS_ROUNDING: dict[str, Any] = {"emulate_precision_casts": True}
@@ -44,16 +38,3 @@ def compile_fullgraph(gradient: Gradient, keeps_rounding: bool = False) -> Gradi
             return gradient(x, y)
 
     return learn
-
-
-def check_compiler(setting: bool | str) -> None:
-    """Raise UserError where torch's compiler finds no C++ compiler for `compile=setting` on a CPU."""
-    from torch._inductor.cpp_builder import get_cpp_compiler
-
-    try:
-        get_cpp_compiler()
-    except RuntimeError:
-        raise UserError(
-            f"compile={shown(setting)}: needs a C++ compiler, and none was found (g++, or what CXX names); "
-            "compile=false needs none"
-        ) from None

@@ -157,6 +157,8 @@ def _indexed(path: Path, signed: Signature) -> Archive | None:
     members = {name: Member(member.offset, member.size, sums.pop(name, "")) for name, member in entries[1:]}
     if sums:
         raise damaged(path, f"{min(sums)} is missing")
+    if unlisted := [name for name, member in members.items() if not member.sha256]:
+        raise damaged(path, f"{unlisted[0]} is not in {SUMS}")
     return Archive(path, signed, members, sorted(members))
 
 

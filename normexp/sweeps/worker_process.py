@@ -9,6 +9,9 @@ from __future__ import annotations
 import json
 import logging
 import os
+import select
+import signal
+import threading
 import traceback
 from collections.abc import Callable, Hashable, Mapping
 from contextlib import nullcontext
@@ -35,12 +38,25 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
     logging.getLogger("normexp").addHandler(Warnings(events))
+    working = threading.Event()
+    threading.Thread(target=stop_when_left, args=(jobs.fileno(), working), daemon=True).start()
     for line in jobs:
         job = json.loads(line)
+        working.set()
         try:
             send(events, event="end", **VERBS[job.pop("verb")](events, **job))
         except Interrupted:
             return
+        working.clear()
+
+
+def stop_when_left(jobs: int, working: threading.Event) -> None:
+    """Save and end what is running when the sweep is gone (between two jobs, reading the next ends it)."""
+    waiting = select.poll()
+    waiting.register(jobs, 0)  # for nothing but that the other end is closed
+    waiting.poll()
+    if working.is_set():
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 class Warnings(logging.Handler):

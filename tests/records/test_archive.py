@@ -8,6 +8,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable
 from functools import partial
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -313,17 +314,23 @@ def zipped(members: list[tuple[str, bytes]], mode: int = 0o100644, compress: int
     return out.getvalue()
 
 
+def listed(name: str, data: bytes, **how: int) -> bytes:
+    """Return an archive of one member, with its checksum."""
+    return zipped([("SHA256SUMS", f"{sha256(data).hexdigest()}  {name}\n".encode()), (name, data)], **how)
+
+
 HOSTILE = {
-    "upwards": zipped([("SHA256SUMS", b""), ("../../out/status.json", b"{}")]),
-    "absolute": zipped([("SHA256SUMS", b""), ("/tmp/status.json", b"{}")]),
-    "backslash": zipped([("SHA256SUMS", b""), ("..\\status.json", b"{}")]),
-    "escapes": zipped([("SHA256SUMS", b""), ("\x1b]0;x\x07/status.json", b"{}")]),
-    "link": zipped([("SHA256SUMS", b""), ("a/status.json", b"/etc/passwd")], mode=0o120777),
-    "device": zipped([("SHA256SUMS", b""), ("a/status.json", b"")], mode=0o020666),
-    "bomb": zipped([("SHA256SUMS", b""), ("a/metrics.csv", b"0" * 10**7)], compress=zipfile.ZIP_DEFLATED),
+    "upwards": listed("../../out/status.json", b"{}"),
+    "absolute": listed("/tmp/status.json", b"{}"),
+    "backslash": listed("..\\status.json", b"{}"),
+    "escapes": listed("\x1b]0;x\x07/status.json", b"{}"),
+    "link": listed("a/status.json", b"/etc/passwd", mode=0o120777),
+    "device": listed("a/status.json", b"", mode=0o020666),
+    "bomb": listed("a/metrics.csv", b"0" * 10**7, compress=zipfile.ZIP_DEFLATED),
     "no sums": zipped([("a/status.json", b"{}")]),
-    "hidden": zipped([("SHA256SUMS", b""), (".a/b/status.json", b"{}")]),
-    "more than it has room for": zipped([("SHA256SUMS", b""), ("a/x", b"0" * 900)]).replace(b"\x84\x03", b"\xff\x0f"),
+    "without its sum": zipped([("SHA256SUMS", b""), ("a/status.json", b"{}")]),
+    "hidden": listed(".a/b/status.json", b"{}"),
+    "more than it has room for": listed("a/x", b"0" * 900).replace(b"\x84\x03", b"\xff\x0f"),
     "no zip": b"PK\x03\x04" * 100,
     "empty": b"",
 }

@@ -1,5 +1,6 @@
 """Sweeps in processes of their own that are killed, stopped, or run at the same time."""
 
+import json
 import os
 import signal
 import subprocess
@@ -13,8 +14,9 @@ from bombs import PLUGIN, statuses
 from in_process import InProcess
 from tiny_sweeps import COMMAND, TINY, metrics, until
 
+from normexp.children import python
 from normexp.records import RunDirectory, find_runs
-from normexp.sweeps.pool import STOPPED
+from normexp.sweeps.pool import PROGRAM, STOPPED
 
 # --- Real processes, real signals. ---
 
@@ -106,8 +108,26 @@ def test_sweep_killed_continues_and_takes_its_workers_along(cli, results, undist
         process.kill()
         process.wait()
         until(lambda: not alive(worker), seconds=20)
-    assert statuses(results) == ["done", "running"]
+    assert statuses(results) in (["done", "running"], ["done", "interrupted"])
     check_continues(cli, results, undisturbed)
+
+
+@pytest.mark.slow
+def test_a_worker_whose_sweep_is_gone_ends_before_it_has_anything_to_say(tmp_path, monkeypatch):
+    loading = tmp_path / "loading"
+    lines = ("import pathlib, time", f"pathlib.Path({str(loading)!r}).touch()", "time.sleep(600)")
+    (tmp_path / "slow.py").write_text("\n".join(lines))
+    monkeypatch.syspath_prepend(tmp_path)
+    job = json.dumps({"verb": "check", "overrides": ["norm._target_=slow.Norm", "plugins=[slow]"], "probed": False})
+    with subprocess.Popen(python(PROGRAM), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as worker:
+        try:
+            worker.stdin.write(f"{job}\n")
+            worker.stdin.flush()
+            until(loading.exists)
+            worker.stdin.close()  # as where the sweep is killed
+            assert worker.wait(20) == -signal.SIGTERM
+        finally:
+            worker.kill()
 
 
 @pytest.mark.slow

@@ -425,6 +425,14 @@ class Careless(Probe):
         return [("network", "noise", torch.rand(()))]
 
 
+def inner(input_shape, num_outputs):
+    raise AssertionError("is given neither")
+
+
+def outer(*args, **kwargs):
+    return inner(*args, **kwargs)
+
+
 def gated():
     raise ValueError("this network cannot be built")
 
@@ -799,6 +807,10 @@ MISTAKES = {
         "no place for the scheme; let it take the scheme by a parameter `norm`",
     ),
     "not buildable": (["model=odd_parts.gated"], "this network cannot be built"),
+    "parameters without names": (
+        ["model=odd_parts.outer"],
+        "in outer); only parameters with a name are given a value: write them out in place of *args and **kwargs",
+    ),
     "two outputs": (_odd("(y, y)"), "the network returns a tuple, not a tensor of shape (16, 10)"),
     "no output": (_odd("None"), "the network returns a NoneType, not a tensor"),
     "too few outputs": (_odd("y[:, :3]"), "the network's outputs have shape (16, 3), they must have (16, 10)"),

@@ -195,7 +195,18 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
             raise
         line = "" if is_inside(target.__module__, TRUSTED) else line_in(error, target.__module__)
         why = f"{kind_and_line(error)}{line}"
-        raise UserError(f"{node['_target_']}: failed ({why}); --debug shows where") from error
+        told = f"failed ({why}){_unnamed(target, error)}"
+        raise UserError(f"{node['_target_']}: {told}; --debug shows where") from error
+
+
+def _unnamed(target: Callable[..., Any], error: Exception) -> str:
+    """Say, where what is missing may hide behind `*args` or `**kwargs`, that values are given by name."""
+    kinds = {parameter.kind for parameter in inspect.signature(target).parameters.values()}
+    if not (isinstance(error, TypeError) and "missing" in str(error)):
+        return ""
+    if not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
+        return ""
+    return "; only parameters with a name are given a value: write them out in place of *args and **kwargs"
 
 
 def _check_fields(name: str, target: Callable[..., Any], given: Mapping[str, Any]) -> None:

@@ -26,21 +26,34 @@ class Odd(nn.Module):
         return (x - x.mean(0) if self.fault == "batch" else x - x.mean(1, keepdim=True)) + self.bias
 
 
+class Scale(nn.Module):
+    def __init__(self, num_features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(num_features))
+
+    def forward(self, x):
+        return x * self.weight
+
+
 @dataclass(frozen=True, kw_only=True)
 class Own(Norm):
     fault: str
 
     def normalization(self, num_features):
+        if self.fault == "compiled":
+            return torch.jit.script(Scale(num_features))
         return Odd(num_features, self.fault)
 
 
 NAMED = "model=mlp norm=test_own_network.Own: "
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 @pytest.mark.parametrize(
     ("fault", "lost", "mixed"),
     [
         ("", "", ""),
+        ("compiled", "", ""),
         ("not a number", "", ""),
         ("detached", f"{NAMED}no gradient reaches 3 of 5 parameters (hidden.0.0.weight, hidden.0.0.bias, ...)", ""),
         ("batch", "", f"{NAMED}in evaluation an example's outputs depend on the others of its batch"),

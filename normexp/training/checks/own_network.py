@@ -29,7 +29,8 @@ def without_gradient(config: Config, components: Components, data: Data) -> str:
             (outputs.float().sum() + (0 if penalty is None else penalty)).backward()
     except Exception:  # own code: what is wrong with it is refused elsewhere, and a remark must not end a run
         return ""
-    trained = {name: each for name, each in model.named_parameters() if each.requires_grad}
+    # In a copy of what torch.jit compiled they are computed from others, and no gradient is kept for them.
+    trained = {name: each for name, each in model.named_parameters() if each.requires_grad and each.is_leaf}
     missed = [name for name, each in trained.items() if each.grad is None]
     if not missed:
         return ""

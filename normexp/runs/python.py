@@ -32,7 +32,7 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
 
     Args:
         overrides: as typed at the command line: ["norm=batch", "model=mlp", "optim.lr=0.1"]; none trains what
-            `normexp run` trains.
+            `normexp run` trains. Of a key given twice the last counts, so that code may add to a list.
         force: train again from the start, over the old record.
 
     Raises: UserError for a mistake, in one line; Interrupted after Ctrl-C or SIGTERM, where the same call continues.

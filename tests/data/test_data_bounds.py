@@ -1,6 +1,7 @@
 """Small files that unpack to large ones, and numbers that fit nowhere: one line, at once, in little memory."""
 
 import gzip
+import stat
 import tarfile
 import tracemalloc
 import warnings
@@ -109,6 +110,33 @@ def test_image_that_is_a_link_in_a_tar_is_not_left_out(
     linked.write_bytes(info.tobuf(tarfile.GNU_FORMAT) + members)
     line = refused(lambda: ImageFolder(path=str(linked)).load(0))
     assert line == f"{linked}: 'train/cat/9.png' is no regular file{way}"
+
+
+@pytest.mark.parametrize(
+    ("kind", "way"), [("tar", "tar --dereference --hard-dereference"), ("zip", "zip without --symlinks")]
+)
+def test_folder_that_is_a_link_in_an_archive_is_not_left_out(
+    tmp_path: Path, write_tar: Callable[..., Path], pictures: dict[str, bytes], kind: str, way: str
+) -> None:
+    """It may be a class, or a split."""
+    path = tmp_path / "linked.zip"
+    if kind == "tar":
+        path = write_tar(pictures, "linked.tar")
+        with tarfile.open(path, "a") as archive:
+            for name in ("train/.cache", "train/emu"):
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = tarfile.SYMTYPE, "../elsewhere/emu"
+                archive.addfile(info)
+    else:
+        with zipfile.ZipFile(path, "w") as packed:
+            for name, data in pictures.items():
+                packed.writestr(name, data)
+            for name in ("train/.cache", "train/emu"):
+                link = zipfile.ZipInfo(name)
+                link.external_attr = stat.S_IFLNK << 16
+                packed.writestr(link, "../elsewhere/emu")
+    line = refused(lambda: ImageFolder(path=str(path)).load(0))
+    assert line == f"{path}: 'train/emu' is no regular file; pack what it leads to ({way})"
 
 
 def test_sparse_member_is_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 import io
 import os
 import struct
+import tarfile
 import unicodedata
 import zipfile
 import zlib
@@ -330,6 +331,55 @@ def test_truncated_plain_tar_is_told(write_tar: Write, pictures: Pictures) -> No
     path.write_bytes(path.read_bytes()[:700])
     with pytest.raises(UserError, match="damaged or truncated archive of 700 bytes"):
         ImageFolder(path=str(path)).load(0)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_plain_tar_with_a_damaged_header_or_none_is_not_taken_for_its_beginning(
+    whole: bool, write_tar: Write, pictures: Pictures
+) -> None:
+    """Python's tarfile takes both for the end of the archive, and all classes behind it would be missing."""
+    path = write_tar(pictures | {f"train/emu/{n}.png": pictures["train/cat/0.png"] for n in range(3)}, "p.tar")
+    data = path.read_bytes()
+    start = data.index(b"train/emu/0.png")
+    path.write_bytes(data[:start] + b"T" + data[start + 1 :] if whole else data[:start])
+    with pytest.raises(UserError, match=r"damaged or truncated archive of \d+ bytes \((bad checksum|empty header)\)"):
+        ImageFolder(path=str(path)).load(0)
+
+
+@pytest.mark.parametrize("kind", ["write_zip", "write_tar"])
+def test_a_class_without_images_in_an_archive_is_refused(
+    kind: str, request: pytest.FixtureRequest, pictures: Pictures
+) -> None:
+    """As in the folder that was packed."""
+    path = request.getfixturevalue(kind)(pictures)
+    if kind == "write_zip":
+        with zipfile.ZipFile(path, "a") as archive:
+            archive.writestr("train/", b"")
+            archive.writestr("train/.cache/", b"")
+            archive.writestr("train/emu/", b"")
+    else:
+        with tarfile.open(path, "w:gz") as archive:
+            for name, data in pictures.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                archive.addfile(info, io.BytesIO(data))
+            for name in (".", "train", "train/.cache", "train/emu"):
+                info = tarfile.TarInfo(name)
+                info.type = tarfile.DIRTYPE
+                archive.addfile(info)
+    with pytest.raises(UserError, match="'train/emu': a class without images; remove the folder"):
+        ImageFolder(path=str(path)).load(0)
+
+
+def test_two_folders_of_one_split_are_not_mixed(write: Write, pictures: Pictures) -> None:
+    folds = {f"fold{number}/{name}": data for number in (1, 2) for name, data in pictures.items()}
+    with pytest.raises(UserError, match=r"'fold1/(t\w+)' and 'fold2/\1' are two folders of \1 images; keep one"):
+        ImageFolder(path=str(write(folds))).load(0)
+
+
+def test_splits_that_lie_in_folders_of_their_own_are_read(write: Write, pictures: Pictures) -> None:
+    path = write({f"{name.partition('/')[0]}/{name}": data for name, data in pictures.items()})
+    assert [len(split) for split in ImageFolder(path=str(path)).load(0).splits] == [6, 0, 4]
 
 
 def test_link_to_nowhere_is_named(write_tree: Write, pictures: Pictures) -> None:

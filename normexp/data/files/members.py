@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import lzma
 import os
+import stat
 import tarfile
 import zipfile
 import zlib
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Literal, NoReturn, Self
 
 from normexp.config.places import place
 from normexp.errors import UserError, nearest_file, nearest_path
@@ -31,16 +33,19 @@ _DAMAGE = (
     gzip.BadGzipFile,
 )
 
+Kind = Literal["file", "folder", "link"]
+
 
 @dataclass(frozen=True)
 class Member:
-    """One file.
+    """One file, or a folder that an archive names.
 
     Args:
         name: relative to the top.
         size: bytes that reading takes, as the archive's own index says; no more are ever read.
         position: how far into the archive this file reaches.
         open: what reads it; in an archive only before the next member is asked for.
+        kind: links are those of an archive, which lead to nothing; in a folder they are what they lead to.
     """
 
     path: Path
@@ -48,6 +53,7 @@ class Member:
     size: int
     position: int
     open: Callable[[], bytes]
+    kind: Kind = "file"
 
     def read(self) -> bytes:
         """Return the content. Raises UserError for a damaged one, and for one that is larger than LARGEST."""
@@ -93,21 +99,30 @@ def existing_file(value: str, suffix: str, what: str) -> Path:
 
 
 def members(path: Path) -> Iterator[Member]:
+    """Yield the files among the `entries` of `path`."""
+    return (entry for entry in entries(path) if entry.kind == "file")
+
+
+def entries(path: Path) -> Iterator[Member]:
     """Yield the regular files in `path`, without those that operating systems strew about. Nothing is read yet.
 
-    A folder gives them by name, an archive in its own order. Raises UserError for a damaged archive, for one
-    of no known kind or that unpacks to more than anybody's data, and for a member that points outside.
+    A folder gives them by name, an archive in its own order, and the folders that it names, too. Raises UserError for a
+    damaged archive, for one of no known kind or that unpacks to more than anybody's data, for a member that points
+    outside, and for a link in an archive: what it leads to, be it a folder, would be missing.
     """
     read = _folder if path.is_dir() else _zip if _kind(path) == "zip" else _tar
     total = 0
     with _one_line_errors(path):
-        for member in read(path):
-            _check_inside(path, member.name)
-            total += member.size
+        for entry in read(path):
+            _check_inside(path, entry.name)
+            total += entry.size
             if total > MOST:
                 raise UserError(f"{path}: unpacks to more than {spoken_size(MOST)}, which is refused")
-            if not is_litter(member.name):
-                yield member
+            if is_litter(entry.name):
+                continue
+            if entry.kind == "link":
+                entry.open()
+            yield entry
 
 
 def spoken_size(count: int) -> str:
@@ -204,18 +219,37 @@ def _zip(path: Path) -> Iterator[Member]:
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():
             position += info.compress_size
-            if not info.is_dir():
-                yield Member(path, _name(info.filename), info.file_size, position, partial(archive.read, info))
+            link = stat.S_ISLNK(info.external_attr >> 16)
+            way = "; pack what it leads to (zip without --symlinks)"
+            read = partial(_refused, path, info.filename, way) if link else partial(archive.read, info)
+            kind: Kind = "link" if link else "folder" if info.is_dir() else "file"
+            yield Member(path, _name(info.filename), info.file_size, position, read, kind)
 
 
 def _tar(path: Path) -> Iterator[Member]:
-    with path.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*") as archive:
+    with path.open("rb") as raw, tarfile.open(fileobj=raw, mode="r|*", tarinfo=_Header) as archive:
         for info in archive:
             if info.issparse():
                 raise UserError(f"{path}: {info.name!r} is a sparse file, which is refused; pack it without holes")
-            if not info.isdir():
-                read = partial(_extracted, archive, info) if info.isfile() else partial(_refused, path, info)
-                yield Member(path, _name(info.name), info.size, raw.tell(), read)
+            link = info.issym() or info.islnk()
+            way = "; pack what it leads to (tar --dereference --hard-dereference)" if link else ""
+            read = partial(_extracted, archive, info) if info.isfile() else partial(_refused, path, info.name, way)
+            kind: Kind = "link" if info.issym() else "folder" if info.isdir() else "file"
+            yield Member(path, _name(info.name), info.size, raw.tell(), read, kind)
+
+
+class _Header(tarfile.TarInfo):
+    """What stands before a member of a tar."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
+        """Raise ReadError for a damaged header, and for none: tarfile takes both for the end, which blocks of 0 are."""
+        try:
+            return super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if buf and not any(buf):
+                raise
+            raise tarfile.ReadError(str(error)) from None
 
 
 def _extracted(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
@@ -224,10 +258,9 @@ def _extracted(archive: tarfile.TarFile, info: tarfile.TarInfo) -> bytes:
     return file.read()
 
 
-def _refused(path: Path, info: tarfile.TarInfo) -> bytes:
+def _refused(path: Path, name: str, way: str) -> NoReturn:
     """Raise UserError for a link, a pipe or a device: skipped, what a folder has behind it would be missing."""
-    way = "; pack what it leads to (tar --dereference --hard-dereference)" if info.issym() or info.islnk() else ""
-    raise UserError(f"{path}: {info.name!r} is no regular file{way}")
+    raise UserError(f"{path}: {name!r} is no regular file{way}")
 
 
 def _name(name: str) -> PurePosixPath:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import numpy as np
 
 from normexp.config.text import amount, composed
 from normexp.data.base import Array, check_fits
-from normexp.data.files.members import check_complete, files, is_litter, members, size
+from normexp.data.files.members import check_complete, entries, files, is_litter, size
 from normexp.data.files.progress import announce, byte_bar, logger
 from normexp.data.images.decoding import SUFFIXES, decode
 from normexp.errors import UserError
@@ -35,15 +35,18 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
     place = _Places(path)
     tree: Tree = {}
     others: list[PurePosixPath] = []
+    folders: list[PurePosixPath] = []
     done, total = 0, size(path)
     if total > LONG:
         announce(f"decoding the images of {path}, once")
     with byte_bar(total, path.name) as bar:
-        for member in members(path):
+        for member in entries(path):
             bar.update(member.position - bar.n)
-            if member.name.suffix.lower() in OTHERS:
+            if member.kind == "folder":
+                folders.append(member.name)
+            elif member.name.suffix.lower() in OTHERS:
                 raise _to_convert(path, member.name)
-            if member.name.suffix.lower() in SUFFIXES:
+            elif member.name.suffix.lower() in SUFFIXES:
                 split, kind = place.of(member.name)
                 image = decode(member.read(), f"{path}: {member.name}", channels, size_to)
                 done += image.size
@@ -51,22 +54,24 @@ def read_tree(path: Path, channels: int, size_to: int | None = None) -> Tree:
                 tree.setdefault(split, {}).setdefault(kind, {})[str(member.name)] = image
             else:
                 others.append(member.name)
-    _say_left_out(path, others, tree)
+    images = [PurePosixPath(name) for kinds in tree.values() for images in kinds.values() for name in images]
+    _check_no_class_is_empty(path, images, folders)
+    _say_left_out(path, images, others)
     return tree
 
 
-def _say_left_out(path: Path, others: Sequence[PurePosixPath], tree: Tree) -> None:
+def _say_left_out(path: Path, images: Iterable[PurePosixPath], others: Iterable[PurePosixPath]) -> None:
     """Say which files among the images are not read: an image may have lost the end of its name."""
-    read = {str(PurePosixPath(name).parent) for kinds in tree.values() for images in kinds.values() for name in images}
-    if left := [name for name in others if str(name.parent) in read]:
+    read = {name.parent for name in images}
+    if left := [name for name in others if name.parent in read]:
         logger.info(f"{path}: left out {amount(len(left), 'file')} among the images, no .png or .jpg ({left[0]})")
 
 
 def check_names(path: Path, found: Sequence[Path]) -> None:
     """Raise UserError for a folder with images that are not read, or with a class without images.
 
-    Also before a cache is asked: what is in it, and what was trained, knows nothing of these. Of an archive, whose
-    names are inside, nothing is said here.
+    Also before a cache is asked: what is in it, and what was trained, knows nothing of these. An archive, whose
+    names are inside, cannot change behind its entry in the cache: `read_tree` looks at them.
 
     Args:
         found: its files, as `files` returns them.
@@ -80,20 +85,22 @@ def check_names(path: Path, found: Sequence[Path]) -> None:
     images, place = [name for name in names if name.suffix.lower() in SUFFIXES], _Places(path)
     for name in images:
         place.of(name)
-    _check_no_class_is_empty(path, images)
+    around = {name.parent.parent for name in images}
+    beside = [each for folder in around for each in (path / folder).iterdir() if each.is_dir()]
+    _check_no_class_is_empty(path, images, [PurePosixPath(each.relative_to(path).as_posix()) for each in beside])
 
 
 def _to_convert(path: Path, name: PurePosixPath) -> UserError:
     return UserError(f"{path}: {str(name)!r}: images must be .png or .jpg; convert it first")
 
 
-def _check_no_class_is_empty(path: Path, images: Sequence[PurePosixPath]) -> None:
+def _check_no_class_is_empty(path: Path, images: Iterable[PurePosixPath], folders: Iterable[PurePosixPath]) -> None:
     """Raise UserError for a folder without images beside those of classes: one class fewer is another task."""
     full = {name.parent for name in images}
-    for folder in sorted({name.parent.parent for name in images}):
-        for beside in sorted((path / folder).iterdir()):
-            if beside.is_dir() and not is_litter(folder / beside.name) and folder / beside.name not in full:
-                raise UserError(f"{path}: {str(folder / beside.name)!r}: a class without images; remove the folder")
+    around = {folder.parent for folder in full}
+    for folder in sorted(set(folders) - full):
+        if folder.name and folder.parent in around and not is_litter(folder):
+            raise UserError(f"{path}: {str(folder)!r}: a class without images; remove the folder")
 
 
 def class_names(path: Path, tree: Tree) -> tuple[str, ...]:
@@ -141,6 +148,7 @@ class _Places:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.first: PurePosixPath | None = None
+        self.folders: dict[str, PurePosixPath] = {}  # of each split
 
     def of(self, name: PurePosixPath) -> tuple[str, str]:
         """Return split and class of an image. Raises UserError where it lies elsewhere than the first."""
@@ -148,6 +156,7 @@ class _Places:
         split, kind = _split(name), composed(name.parent.name)
         if split:
             if _split(self.first):
+                self._check_one_folder(split, name.parent.parent)
                 return split, kind
         elif kind and kind.casefold() not in SPLITS and name.parent.parent == self.first.parent.parent:
             return "train", kind
@@ -157,6 +166,12 @@ class _Places:
         if (folder := outside.parent.parent.name) and bool(split) != bool(_split(self.first)):
             reason = f" ({folder!r} is no name of a split; allowed: train, val, test)"
         raise UserError(f"{self.path}: image {str(name)!r} is not in {where}{reason}; {LAYOUT}")
+
+    def _check_one_folder(self, split: str, folder: PurePosixPath) -> None:
+        """Raise UserError for two folders of one split, as of two folds: one's training images are the other's test."""
+        if (first := self.folders.setdefault(split, folder)) != folder:
+            two = f"{str(first)!r} and {str(folder)!r} are two folders of {split} images"
+            raise UserError(f"{self.path}: {two}; keep one, or put the images of both into it")
 
 
 def _split(name: PurePosixPath) -> str | None:

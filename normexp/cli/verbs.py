@@ -110,9 +110,9 @@ def _of_failure(error: BaseException) -> tuple[str, int]:
 
 
 def _at_home(word: str) -> str:
-    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is. Raises UserError as `place` does."""
+    """Expand the ~ of KEY=~/PATH, which a shell leaves as it is; ~y is a column. Raises UserError as `place` does."""
     key, equals, value = word.partition("=")
-    if not equals or not (value.startswith("~") or key == "results_dir"):
+    if not equals or not ((value.startswith("~") and "/" in value) or key == "results_dir"):
         return word
     return f"{key}={place(key, value)}"
 

@@ -261,6 +261,14 @@ def test_cli_expands_the_home_folder_that_a_shell_leaves(cli, tmp_path, monkeypa
     assert f"dataset.archive={tmp_path}/none.tar.gz: no such file or folder" in stderr
 
 
+def test_cli_takes_a_tilde_that_begins_no_path_as_it_is(cli, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("a,~y\n1,2\n2,3\n")
+    status, _, stderr = cli("run", "dataset=csv", "model=mlp", f"dataset.file={table}", "dataset.target=~x")
+    assert status == 2
+    assert stderr.endswith("dataset.target '~x' does not exist; allowed: a, ~y; did you mean ~y?\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no file that is always full")
 def test_cli_goes_on_where_what_it_says_has_no_room(tmp_path, monkeypatch):
     """As in a batch job whose log lies on a full disk: a note before training, lines of progress, a last error."""

@@ -8,9 +8,10 @@ import os
 import re
 import shlex
 import traceback
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 LONGEST = 100  # characters of a wrong name that an error repeats and compares
 POINTER = "a Git LFS pointer, not the file itself; `git lfs pull` fetches that"
@@ -129,6 +130,8 @@ def first_line(error: BaseException) -> str:
 def _first(error: BaseException) -> str:
     """Return the first line that says something: behind a colon, with which torch begins a list, also the next one."""
     first, *others = str(error).strip().splitlines() or [""]
+    if first.endswith("TorchScript interpreter."):  # the reason comes last, behind a traceback of its own
+        return others[-1]
     return f"{first} {others[0].strip()}" if first.endswith(":") and others else first
 
 
@@ -136,6 +139,16 @@ def never_awaited(function: object) -> str:
     """Return what is wrong with an `async def` of the user's own, which would do nothing; else nothing."""
     if inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function):
         return "is an `async def`, which is called and never awaited; make it a plain `def`"
+    return ""
+
+
+def not_taking(method: Callable[..., Any], ours: Callable[..., Any]) -> str:
+    """Return what is wrong with a method of the user's own that cannot be called as ours, in whose place it is."""
+    _, *wanted = inspect.signature(ours).parameters
+    try:
+        inspect.signature(method).bind(*wanted)
+    except TypeError as error:
+        return f"must take (self, {', '.join(wanted)}): {error}"
     return ""
 
 
@@ -177,11 +190,16 @@ def raised_by(error: BaseException) -> str:
 def line_in(error: BaseException, *modules: str) -> str:
     """Return the last line of modules of the user's own that an error came by, as `place_of` says it; else nothing."""
     places = [
-        f", {place_of(frame, line)}"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-        if frame.f_globals.get("__name__") in modules
+        f", {place_of(frame, line)}" for frame, line in frames_of(error) if frame.f_globals.get("__name__") in modules
     ]
     return places[-1] if places else ""
+
+
+def frames_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """Yield frames and lines that an error came by, but for code that is in no file, such as @dataclass makes."""
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        if frame.f_code.co_filename != "<string>":
+            yield frame, line
 
 
 def place_of(frame: FrameType, line: int) -> str:

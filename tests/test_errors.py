@@ -15,6 +15,11 @@ from normexp.errors import first_line, kind_and_line, memory_line, nearest, near
             "in a: Missing b.",
             "ValueError: in a: Missing b.",
         ),
+        (
+            RuntimeError("The following operation failed in the TorchScript interpreter.\nTraceback:\nsizes differ"),
+            "sizes differ",
+            "RuntimeError: sizes differ",
+        ),
         (KeyError(), "KeyError", "KeyError: no message"),
         (RuntimeError("  \n"), "RuntimeError", "RuntimeError: no message"),
     ],

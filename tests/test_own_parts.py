@@ -501,6 +501,50 @@ class Hooked(Keeping):
     def __init__(self, num_classes, norm):
         super().__init__(num_classes, norm, "")
         self.layer.weight.register_hook(lambda slope: slope[:1])
+
+
+GAIN = torch.ones(64)
+SHARED = nn.Parameter(GAIN.clone())
+
+
+class Sharing(nn.Module):
+    def __init__(self, num_classes, norm, gain):
+        super().__init__()
+        self.gain, self.layer = eval(gain), nn.Linear(64, num_classes)
+
+    def forward(self, x):
+        return self.layer(self.gain * x.flatten(1))
+
+
+class Hiding(nn.Module):
+    def __init__(self, num_classes, norm, hidden):
+        super().__init__()
+        self.first, self.last = nn.Linear(64, 64), nn.Linear(64, num_classes)
+        self.held = eval(hidden)
+
+    def forward(self, x):
+        return self.last(self.first(x.flatten(1)))
+
+
+def named(**given):
+    return bare(given["num_outputs"])
+
+
+def filled(empty, source):
+    return nn.init.normal_(empty)
+
+
+class Blind(Probe):
+    def measure(self):
+        return []
+
+
+class Groupless(torch.optim.Optimizer):
+    def __init__(self, params, lr):
+        self.lr = lr
+
+    def step(self, closure=None):
+        pass
 """
 
 
@@ -630,7 +674,14 @@ def test_own_parts_the_one_that_fails_in_a_study_of_a_sweep_costs_its_run_alone(
     assert [(run.status["status"], run.has("config.yaml")) for run in runs] == [("done", True), ("failed", True)]
 
 
-MEASURED = {"torch.tensor(0.5)": "0.5", "np.float64(0.5)": "0.5", "np.int64(2)": "2.0", "2": "2", "1 < 2": "1"}
+MEASURED = {
+    "torch.tensor(0.5)": "0.5",
+    "torch.ones((), requires_grad=True)": "1.0",
+    "np.float64(0.5)": "0.5",
+    "np.int64(2)": "2.0",
+    "2": "2",
+    "1 < 2": "1",
+}
 
 
 @pytest.mark.parametrize("value", MEASURED)
@@ -673,6 +724,20 @@ def test_own_parts_a_network_that_was_built_already_is_refused(cli, folder):
     status, _, stderr = cli("run", "model=odd_parts.once", MINE, *TINY)
     told = "model=odd_parts.once: returns the network that it returned before; build a new one at every call"
     assert (status, stderr) == (2, f"normexp: {told}\n")
+
+
+@pytest.mark.parametrize("gain", ["SHARED", "nn.Parameter(GAIN)"])
+def test_own_parts_a_parameter_of_a_network_before_is_refused(cli, folder, gain):
+    """It would go on with what it learned there: a run of a sweep would have other numbers than by itself."""
+    words = ["run", "model=odd_parts.Sharing", f"model.gain='{gain}'", MINE, *TINY]
+    status, _, stderr = cli(*words)
+    told = "the parameter gain is of a network built before; make it at every call"
+    assert (status, stderr) == (2, f"normexp: model=odd_parts.Sharing norm=none: {told}\n")
+
+
+@pytest.mark.parametrize("held", ["[self.first, self.last.bias]", "[nn.Linear(2, 2).requires_grad_(False)]"])
+def test_own_parts_a_network_may_keep_layers_in_a_list_that_it_trains_or_none_does(cli, folder, held):
+    run_of(cli, "model=odd_parts.Hiding", f"model.hidden='{held}'")
 
 
 def test_own_parts_a_network_may_remember_what_its_last_call_was(cli, folder):
@@ -783,6 +848,10 @@ def _odd(returns: str) -> list[str]:
     return ["model=odd_parts.Odd", f"model.returns='{returns}'"]
 
 
+def _hiding(held: str) -> list[str]:
+    return ["model=odd_parts.Hiding", f'model.hidden="{held}"']
+
+
 def _keeping(how: str) -> list[str]:
     return ["model=odd_parts.Keeping", f"model.how={how}"]
 
@@ -811,6 +880,17 @@ MISTAKES = {
         ["model=odd_parts.outer"],
         "in outer); only parameters with a name are given a value: write them out in place of *args and **kwargs",
     ),
+    "values by a name in **kwargs": (
+        ["model=odd_parts.named"],
+        "in named); only parameters with a name are given a value: write them out in place of *args and **kwargs",
+    ),
+    "a file of another folder": (
+        ["model=../my_nets/nets.py"],
+        "../my_nets/nets.py: code outside normexp must be named: give MODULE.NAME and 'plugins=[MODULE]', of MODULE.py",
+    ),
+    "layers in a list": (_hiding("[nn.Linear(2, 2)]"), "keeps held[0].weight where torch does not see it: nothing"),
+    "weights in a dict": (_hiding("dict(gain=nn.Parameter(GAIN))"), "keeps held['gain'] where torch does not see it"),
+    "a tensor for a parameter": (_hiding("GAIN.clone().requires_grad_()"), "keeps held where torch does not see it"),
     "two outputs": (_odd("(y, y)"), "the network returns a tuple, not a tensor of shape (16, 10)"),
     "no output": (_odd("None"), "the network returns a NoneType, not a tensor"),
     "too few outputs": (_odd("y[:, :3]"), "the network's outputs have shape (16, 3), they must have (16, 10)"),
@@ -892,6 +972,14 @@ MISTAKES = {
     ),
     "data for another network": (["dataset=my_parts.Rings", "model=cnn"], "model=cnn norm=none dataset=my_parts.Rings"),
     "no initialization": (["init=odd_parts.Nothing"], "odd_parts.Nothing: is no Init"),
+    "a function for an initialization": (
+        ["init=odd_parts.filled"],
+        "odd_parts.filled: is no Init, whose weight() takes empty (derive a class from normexp.models.init.base.Init)",
+    ),
+    "a probe without a situation": (
+        ["probe=odd_parts.Blind"],
+        "odd_parts.Blind: its measure() must take (self, situation): too many",
+    ),
     "no probe": (["probe=odd_parts.Nothing"], "odd_parts.Nothing: is no Probe"),
     "no reading": (
         ["probe=odd_parts.Reads", "probe.value=None"],
@@ -899,6 +987,10 @@ MISTAKES = {
     ),
     "no readings": (["probe=odd_parts.Silent"], "probe=odd_parts.Silent: measured None; it returns a list of (layer,"),
     "no optimizer": (["optim=odd_parts.Nothing", "optim.lr=1"], "odd_parts.Nothing: is no Optimizer"),
+    "an optimizer without groups": (
+        ["optim=odd_parts.Groupless", "optim.lr=1"],
+        "odd_parts.Groupless: has no param_groups; its __init__() must call super().__init__(params, defaults)",
+    ),
     "a list in a state": (
         ["optim=odd_parts.Listing", "optim.lr=1"],
         "odd_parts.Listing: remembers self.state[parameter]['losses'] of type list; a checkpoint keeps tensors",

@@ -262,6 +262,22 @@ class Starts(Norm):
     def initialize(self, model, batch):
         layer = next(each for each in model.modules() if isinstance(each, nn.Linear))
         setattr(layer, "gain" if self.adds else "bias", nn.Parameter(torch.ones(layer.out_features)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Assigns(Norm):
+    def normalization(self, num_features):
+        self.width = num_features
+        return nn.Identity()
+
+
+class Lazy(Norm):
+    def normalization(self, num_features):
+        return nn.LazyBatchNorm1d()
+
+
+def layered(num_features):
+    return nn.LayerNorm(num_features)
 """
 
 REMEMBERS = "model=mlp norm=my_norms.Estimates dataset=digits: remembers"
@@ -316,6 +332,11 @@ MISTAKES = {
         "Starts norm.adds=true",
         "initialization from data adds the parameter hidden.0.0.gain, which",
     ),
+    "a function": (
+        "layered",
+        "my_norms.layered: is no Norm, whose normalization() takes num_features (derive a class from ",
+    ),
+    "lazy layers": ("Lazy", "model=mlp norm=my_norms.Lazy: has lazy layers, which have no weights yet; pass a batch"),
     "function of one": ("Returns norm.after=self.penalty", "my_norms.Returns: its step_hook(model) returns method"),
 }
 
@@ -336,6 +357,11 @@ RAISING = {
         "Raises",
         "AttributeError: 'MLP' object has no attribute 'weight', "
         "raised by norm=my_norms.Raises (my_norms.py:{line}, in Raises.step_hook)",
+    ),
+    "self.width = num_features": (
+        "Assigns",
+        "model=mlp norm=my_norms.Assigns dataset=digits: FrozenInstanceError: cannot assign to field 'width', "
+        "raised by norm=my_norms.Assigns (my_norms.py:{line}, in Assigns.normalization)",
     ),
     "return x + self.shift": (
         "Widened",

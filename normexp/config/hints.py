@@ -69,8 +69,10 @@ def must_be_named(given: str, target: str, meant: str = "") -> UserError:
         meant: what may have been meant instead.
     """
     module = target.rpartition(".")[0]
-    plugins = f"'plugins=[{module}]'" if re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module) else "plugins=[MODULE]"
-    return UserError(f"{given}: code outside normexp must be named{meant or f': add {plugins}'}")
+    is_module = re.fullmatch(r"[^\W\d]\w*(\.\w+)*", module)
+    of_file = "give MODULE.NAME and 'plugins=[MODULE]', of MODULE.py in the current folder or of what is installed"
+    way_out = f"add 'plugins=[{module}]'" if is_module else of_file
+    return UserError(f"{given}: code outside normexp must be named{meant or f': {way_out}'}")
 
 
 def word_hint(word: str, allowed: Iterable[str]) -> str:

@@ -10,7 +10,7 @@ from dataclasses import is_dataclass
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from types import FrameType
+from types import FrameType, FunctionType
 from typing import Any, TypeVar
 
 from normexp.config.annotations import annotated, check_texts
@@ -27,6 +27,7 @@ from normexp.errors import (
     line_in,
     nearest,
     never_awaited,
+    not_taking,
     unknown,
 )
 
@@ -107,7 +108,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     if not callable(target):
         raise UserError(f"{node['_target_']}: is neither a class nor a function")
     _check_awaited(node["_target_"], target, kind)  # before it is called: torch wraps the step() of an optimizer then
-    _check_given(group, node, target, extra)
+    _check_given(group, node, target, extra, kind)
     if not node["_target_"].startswith("normexp."):
         check_texts(group, node["_target_"], target, node)
     try:
@@ -117,6 +118,8 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     if not isinstance(made, kind):
         raise UserError(f"{node['_target_']}: returns a {kind_of(made)}, and must return a {_public_name(kind)}")
     _check_awaited(node["_target_"], made, kind)
+    if not node["_target_"].startswith("normexp."):
+        _check_taken(node["_target_"], made, kind)
     return made
 
 
@@ -202,7 +205,7 @@ def instantiate(node: Mapping[str, Any], plugins: Sequence[str] = (), **extra: A
 def _unnamed(target: Callable[..., Any], error: Exception) -> str:
     """Say, where what is missing may hide behind `*args` or `**kwargs`, that values are given by name."""
     kinds = {parameter.kind for parameter in inspect.signature(target).parameters.values()}
-    if not (isinstance(error, TypeError) and "missing" in str(error)):
+    if not (isinstance(error, LookupError) or (isinstance(error, TypeError) and "missing" in str(error))):
         return ""
     if not kinds & {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}:
         return ""
@@ -233,11 +236,21 @@ def _check_keys(name: str, signature: inspect.Signature, given: Mapping[str, Any
         raise UserError(f"{name}: {error}") from None
 
 
-def _check_given(group: str, node: Mapping[str, Any], target: Callable[..., Any], extra: Mapping[str, Any]) -> None:
-    """Raise UserError for a parameter without a value, which a key of the group can give it."""
+def _check_given(
+    group: str, node: Mapping[str, Any], target: Callable[..., Any], extra: Mapping[str, Any], kind: type
+) -> None:
+    """Raise UserError for a parameter without a value, which a key of the group can give it.
+
+    A function that takes what a method of a kind of ours takes is meant to be that method.
+    """
     for name, parameter in inspect.signature(target).parameters.items():
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
         if by_name and parameter.default is parameter.empty and name not in {**node, **extra}:
+            if hook := next(
+                (each for each, ours in _methods(kind) if name in inspect.signature(ours).parameters), None
+            ):
+                derived = f"whose {hook}() takes {name} (derive a class from {_public_name(kind)})"
+                raise UserError(f"{node['_target_']}: is no {kind.__name__}, {derived}")
             raise UserError(f"{node['_target_']}: {name} has no value; give one: {group}.{name}=VALUE")
 
 
@@ -250,6 +263,19 @@ def _check_awaited(name: str, made: object, kind: type) -> None:
     for method in dir(kind):
         if wrong := never_awaited(inspect.getattr_static(made, method, None)):
             raise UserError(f"{name}: its {method}() {wrong}")
+
+
+def _check_taken(name: str, made: object, kind: type) -> None:
+    """Raise UserError where a method that a kind of ours has, a probe's measure, cannot be called as it is called."""
+    for method, ours in _methods(kind):
+        if getattr(type(made), method) is not ours and (wrong := not_taking(getattr(made, method), ours)):
+            raise UserError(f"{name}: its {method}() {wrong}")
+
+
+def _methods(kind: type) -> list[tuple[str, FunctionType]]:
+    """Return the methods of a kind of part that somebody may override, with their names; none of a kind of torch's."""
+    ours = vars(kind).items() if is_inside(kind.__module__, TRUSTED) else ()
+    return [(name, each) for name, each in ours if isinstance(each, FunctionType) and not name.startswith("_")]
 
 
 def _check_truth(name: str, signature: inspect.Signature, given: Mapping[str, Any]) -> None:

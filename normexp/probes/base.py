@@ -69,6 +69,7 @@ def _checked(name: str, reading: Any) -> Reading:
     """Return a reading of somebody's own probe as it is written: a tensor of one number as the number."""
     try:
         layer, statistic, value = reading
+        value = value.detach() if isinstance(value, Tensor) else value  # or torch warns of its gradient
         return layer, statistic, int(value) if isinstance(value, int) else float(value)
     except (TypeError, ValueError, RuntimeError):
         shown = shortened(repr(reading))

@@ -88,6 +88,8 @@ def check_own_optimizer(optimizer: Optimizer) -> None:
         raise UserError(SEVERAL_LOSSES)
     if (name := own_name(optimizer)) is None:
         return
+    if not hasattr(optimizer, "param_groups"):
+        raise UserError(f"{name}: has no param_groups; its __init__() must call super().__init__(params, defaults)")
     for group in optimizer.param_groups:
         for dims in sorted({parameter.dim() for parameter in group["params"]}):
             _check_kept(name, optimizer, group, (1,) * dims)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
-from weakref import WeakSet
 
 from torch import nn
+from torch.multiprocessing.reductions import StorageWeakRef
+from torch.utils.weak import WeakIdKeyDictionary
 
 from normexp.config import Config
 from normexp.config.instantiate import instantiate_part, locate
@@ -21,7 +22,10 @@ from normexp.norms.networks.whole import LAZY, has_lazy_layers
 from normexp.training.taken_out import normalizations
 
 OUTPUTS = ("num_outputs", "num_classes", "n_classes")  # what networks call the size of their output
-_TAKEN: WeakSet[nn.Module] = WeakSet()  # networks that runs of this process were given, and what has numbers in them
+# What runs of this process were given: networks, the modules in them that have numbers, and their parameters, which are
+# known by where their numbers lie as well: one tensor may be made several.
+_TAKEN = WeakIdKeyDictionary()
+_WEIGHTS: set[StorageWeakRef] = set()
 
 
 def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outputs: int) -> nn.Module:
@@ -40,9 +44,9 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
         if "placement" in parameters and "placement" not in node:
             taken["placement"] = instantiate_part(config, "placement", Placement)
         network = instantiate_part(config, "model", nn.Module, **taken, norm=norm)
-        _take(config, network)
         if has_lazy_layers(network):
-            raise UserError(f"model={node['_target_']}: {LAZY}")
+            raise UserError(f"{_chosen(config)}: {LAZY}")
+        _take(config, network)
         return network
     return _converted(config, instantiate_part(config, "model", nn.Module, **taken), norm)
 
@@ -79,15 +83,29 @@ def _check_new(config: Config, network: nn.Module) -> None:
         raise UserError(f"model={model}: returns the network that it returned before; build a new one at every call")
     if kept := next((name for name, module in network.named_modules() if module in _TAKEN), None):
         kind = type(network.get_submodule(kept)).__name__
-        chosen = " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm"))
-        raise UserError(f"{chosen}: {kept} ({kind}) is of a network built before; make a new one at every call")
+        raise UserError(
+            f"{_chosen(config)}: {kept} ({kind}) is of a network built before; make a new one at every call"
+        )
+    kept = next((name for name, each in network.named_parameters() if each in _TAKEN or _where(each) in _WEIGHTS), None)
+    if kept is not None:
+        raise UserError(f"{_chosen(config)}: the parameter {kept} is of a network built before; make it at every call")
 
 
 def _take(config: Config, network: nn.Module) -> None:
-    """Note what a run has that no other may: the network, and every module in it with numbers of its own."""
+    """Note what a run has that no other may: the network, every module in it with numbers of its own, and these."""
     _check_new(config, network)
     parts = (module for module in network.modules() if module._parameters or module._buffers)
-    _TAKEN.update([network, *parts])
+    _TAKEN.update(dict.fromkeys([network, *parts, *network.parameters()]))
+    _WEIGHTS.difference_update([where for where in _WEIGHTS if where.expired()])
+    _WEIGHTS.update(map(_where, network.parameters()))
+
+
+def _where(parameter: nn.Parameter) -> StorageWeakRef:
+    return StorageWeakRef(parameter.untyped_storage())
+
+
+def _chosen(config: Config) -> str:
+    return " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm"))
 
 
 def _callable(config: Config) -> Callable[..., Any]:

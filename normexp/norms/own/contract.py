@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-from normexp.errors import UserError, did_you_mean, nearest, never_awaited
+from normexp.errors import UserError, did_you_mean, nearest, never_awaited, not_taking
 from normexp.norms.own.hooks import making
 
 if TYPE_CHECKING:
@@ -93,12 +92,8 @@ def _check_signatures(scheme: Norm, base: type[Norm]) -> None:
             continue
         if wrong := never_awaited(getattr(scheme, hook)):
             raise UserError(f"{_name(type(scheme))}: its {hook}() {wrong}")
-        _, *wanted = inspect.signature(getattr(base, hook)).parameters
-        try:
-            inspect.signature(getattr(scheme, hook)).bind(*wanted)
-        except TypeError as error:
-            told = f"its {hook}() must take (self, {', '.join(wanted)}): {error}"
-            raise UserError(f"{_name(type(scheme))}: {told}") from None
+        if wrong := not_taking(getattr(scheme, hook), getattr(base, hook)):
+            raise UserError(f"{_name(type(scheme))}: its {hook}() {wrong}")
 
 
 def _check_any(scheme: type[Norm], base: type[Norm]) -> None:

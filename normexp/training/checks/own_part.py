@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import traceback
 from types import FrameType
 
 from normexp.config import Config
 from normexp.config.instantiate import innermost, is_inside, own_parts
-from normexp.errors import RAISED_BY, place_of
+from normexp.errors import RAISED_BY, frames_of, place_of
 
 
 def name_own_part(error: BaseException, config: Config, step: int | None = None) -> None:
@@ -15,7 +14,7 @@ def name_own_part(error: BaseException, config: Config, step: int | None = None)
     own = own_parts(config)
     inside = [
         (frame, line, groups)
-        for frame, line in traceback.walk_tb(error.__traceback__)
+        for frame, line in frames_of(error)
         if (groups := [group for group, target in own.items() if _is_own(frame, target)])
     ]
     if inside:

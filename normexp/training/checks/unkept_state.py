@@ -59,6 +59,11 @@ def _check_entries(model: nn.Module, trial: nn.Module) -> None:
     parameters, built, now = dict(model.named_parameters()), model.state_dict(), trial.state_dict()
     if made := next((name for name, _ in trial.named_parameters() if name not in parameters), None):
         raise ValueError(f"makes its parameter {made} when it is first called: nothing would train it; make it before")
+    if hidden := next(_unregistered(trial), None):
+        raise ValueError(
+            f"keeps {hidden} where torch does not see it: nothing would train it; make it an nn.Parameter, or the list "
+            "that it is in an nn.ParameterList or nn.ModuleList (requires_grad_(False) where nothing is to train it)"
+        )
     if made := next((name for name in now if name not in built), None):
         raise ValueError(
             f"makes its buffer {made} when it is first called: no checkpoint could be read; make it before"
@@ -142,24 +147,35 @@ def check_initialized(model: nn.Module, known: Mapping[str, nn.Parameter]) -> No
 
 def _beside(model: nn.Module) -> dict[str, object]:
     """Return the numbers and tensors, alone or in lists, that no checkpoint keeps of all modules."""
-    found: dict[str, object] = {}
+    found: dict[str, object] = {name: each for name, each in _attributes(model) if type(each) in (int, float)}
+    return found | {name: each.detach().clone() for name, each in _attributes(model) if isinstance(each, Tensor)}
+
+
+def _unregistered(model: nn.Module) -> Iterator[str]:
+    """Yield the names of tensors that are to be trained, and are no parameters of the network."""
+    parameters = {id(each) for each in model.parameters()}
+    for name, held in _attributes(model):
+        inside = held.named_parameters(name) if isinstance(held, nn.Module) else [(name, held)]
+        tensors = ((place, each) for place, each in inside if isinstance(each, Tensor) and id(each) not in parameters)
+        yield from (place for place, each in tensors if each.is_leaf and each.requires_grad)
+
+
+def _attributes(model: nn.Module) -> Iterator[tuple[str, object]]:
+    """Yield what attributes of all modules hold, alone or in lists, beside what a checkpoint keeps, with its name."""
     for owner, module in model.named_modules():
         own = {name: value for name, value in vars(module).items() if name not in OF_TORCH}
         unsaved = {name: module._buffers.get(name) for name in module._non_persistent_buffers_set}
         for name, value in (own | unsaved).items():
-            found.update(_leaves(f"{owner}.{name}" if owner else name, value))
-    return found
+            yield from _leaves(f"{owner}.{name}" if owner else name, value)
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, object]]:
-    """Yield the numbers and tensors of an attribute, each with its name."""
-    if type(value) in (int, float):
-        yield name, value
-    elif isinstance(value, Tensor):
-        yield name, value.detach().clone()
-    elif isinstance(value, dict | list | tuple | deque):
+    """Yield what an attribute holds, alone or in lists, each with its name."""
+    if isinstance(value, dict | list | tuple | deque):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             yield from _leaves(f"{name}[{key!r}]", each)
+    else:
+        yield name, value
 
 
 def _same(one: object, other: object) -> bool:

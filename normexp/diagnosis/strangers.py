@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from threading import get_ident
 from typing import Any
 
 from torch import nn
@@ -27,16 +28,18 @@ def called_strangers(model: nn.Module) -> Iterator[Iterable[nn.Module]]:
     """Yield what will hold every layer that is called and is no module of the network, in the order of first calls.
 
     Layers are what normalizes, or has parameters or buffers of its own: an activation has nothing to be left out.
+    What another thread calls meanwhile is no part of this.
     At the end they are put back to what they were.
 
     Raises: UserError, in the call, for a layer that the network registers then.
     """
     own, found = set(model.modules()), dict[nn.Module, Callable[[], None]]()
+    thread = get_ident()
 
     def note(module: nn.Module, _: Any) -> None:
         state = (*module._parameters.values(), *module._buffers.values())
         layer = isinstance(module, OF_TORCH) or any(value is not None for value in state)
-        if layer and module not in own and module not in found:
+        if get_ident() == thread and layer and module not in own and module not in found:
             _check_not_new(module, model)
             found[module] = own_state(module)
 

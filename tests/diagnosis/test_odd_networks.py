@@ -2,6 +2,7 @@
 
 import copy
 import re
+from threading import Event, Thread
 
 import pytest
 import torch
@@ -305,3 +306,21 @@ def test_a_network_that_writes_into_its_batch_gets_a_copy_at_every_call() -> Non
     assert torch.equal(writing.norm.running_mean, plain.norm.running_mean)
     assert not diagnose(writing, batch).faults
     assert torch.equal(batch, before)
+
+
+def test_what_another_thread_calls_meanwhile_is_no_layer_of_the_network():
+    """Its layers were said to be called and not registered."""
+    other, x, stop = Base(), torch.randn(32, 8), Event()
+
+    def call() -> None:
+        while not stop.is_set():
+            other(x)
+
+    caller = Thread(target=call)
+    caller.start()
+    try:
+        found = diagnose(Base(), x).findings
+    finally:
+        stop.set()
+        caller.join()
+    assert "not registered" not in {each.kind for each in found}

@@ -7,6 +7,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import RLock
 from typing import Any
 
 import torch
@@ -26,6 +27,8 @@ NONLINEAR = {
     "hardshrink", "tanhshrink", "logsigmoid",
 }  # fmt: skip
 POOLING = {"max_pool1d", "max_pool2d", "max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d"}
+
+ALONE = RLock()  # of two readings at once the last to end would put back what the other had put into nn.Module
 
 
 class Untraceable(Exception):
@@ -130,7 +133,7 @@ def called(graph: fx.Graph) -> list[Any]:
 
 def read(tracer: fx.Tracer, model: nn.Module, given: dict[str, Any], gradients: bool) -> fx.Graph:
     """Read a forward once, called with these optional inputs."""
-    with same_draws(), torch.set_grad_enabled(gradients):
+    with ALONE, same_draws(), torch.set_grad_enabled(gradients):
         return tracer.trace(model, given or None)
 
 

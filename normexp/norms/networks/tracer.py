@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from operator import attrgetter
+from threading import get_ident
 from types import FrameType, TracebackType
 from typing import Any
 
@@ -60,6 +61,7 @@ class Reader(fx.Tracer):
     def trace(self, root: Any, concrete_args: Any = None) -> fx.Graph:
         """Return the graph. Raises what the network's code got from a value that is not known, or whatever else."""
         self.asked: list[UnknownAttribute] = []
+        self.thread = get_ident()
         with noticed() as errors:
             graph = super().trace(root, concrete_args)
         for node in graph.find_nodes(op="get_attr"):
@@ -73,6 +75,14 @@ class Reader(fx.Tracer):
 
     def proxy(self, node: fx.Node) -> fx.Proxy:
         return Unknown(node, self)
+
+    def call_module(self, m: nn.Module, forward: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Note a call; let one of another thread, which torch.fx catches as well, go its way."""
+        return super().call_module(m, forward, args, kwargs) if get_ident() == self.thread else forward(*args, **kwargs)
+
+    def getattr(self, attr: str, attr_val: Any, parameter_proxy_cache: dict[str, Any]) -> Any:
+        """Return what stands for a parameter; another thread gets the parameter."""
+        return super().getattr(attr, attr_val, parameter_proxy_cache) if get_ident() == self.thread else attr_val
 
     def gives_tensor(self, node: fx.Node) -> bool:
         """Tell whether a node surely gives a tensor: an input without a default, and the output of torch's modules."""

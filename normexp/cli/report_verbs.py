@@ -114,7 +114,13 @@ def best(arguments: argparse.Namespace) -> int:
 
 
 def _keys(given: str | None) -> list[str]:
-    return given.split(",") if given else []
+    """Return the keys that --by or --over names. Raises UserError for an empty one, and for one that is named twice."""
+    keys = given.split(",") if given else []
+    if "" in keys:
+        raise UserError(f"{given}: a key is missing beside a comma")
+    if twice := next((key for key in keys if keys.count(key) > 1), None):
+        raise UserError(f"{given}: {twice} is named twice; name it once")
+    return keys
 
 
 def _paths(verb: str, arguments: argparse.Namespace) -> list[str]:

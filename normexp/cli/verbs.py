@@ -9,7 +9,7 @@ import os
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise, takewhile
 
 from normexp.cli.command_line import VERBS, flags, parsers
@@ -36,6 +36,7 @@ from normexp.errors import (
 from normexp.training.machine.cores import wait_briefly
 
 _NO_PLACE = "No usable temporary directory"  # as Python says it
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2015\u2212"  # what a text program makes of one or two typed ones
 _NOT_OURS = (  # what is wrong with a path, or the disk it is on
     *(errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOTDIR),
     *(errno.EROFS, errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC), errno.EFBIG),
@@ -151,6 +152,7 @@ def _check_system() -> None:
 
 def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:
     """Return what was typed behind a verb. Raises UserError for what it does not take, and for a flag given twice."""
+    _check_dashes(verb, words, flags(parser))
     words = _behind_dashes(words)
     parsed, left = parser.parse_known_intermixed_args(words)  # flags may stand between overrides
     if any("=" in word for word in words):
@@ -177,6 +179,16 @@ def _behind_dashes(words: Sequence[str]) -> list[str]:
     """
     before = list(takewhile(lambda word: word != "--", words))
     return before + [f"./{word}" if word.startswith("-") else word for word in words[len(before) + 1 :]]
+
+
+def _check_dashes(verb: str, words: Sequence[str], known: Container[str]) -> None:
+    """Raise UserError for an option behind a dash that a text program made of two: it would pass for a path."""
+    for word in words:
+        name, equals, value = word.lstrip(f"-{_DASHES}").partition("=")
+        flag = next((each for each in (f"--{name}", f"-{name}") if each in known), None)
+        if flag and word.startswith(tuple(_DASHES)):
+            meant = did_you_mean(shlex.quote(shortened(f"{flag}{equals}{value}")))
+            raise UserError(f"{verb}: {shortened(word)!r} begins with another dash than options have{meant}")
 
 
 def _check_none_empty(verb: str, words: Sequence[str]) -> None:

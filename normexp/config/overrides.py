@@ -72,7 +72,7 @@ def written_apart(words: Sequence[str]) -> tuple[str, str] | None:
 
 
 def check_once(overrides: Iterable[str]) -> None:
-    """Raise UserError where a command line gives one key twice; code that adds to a list of overrides may."""
+    """Raise UserError where a user gives one key twice; an experiment's arm may set what is common to all again."""
     seen: set[str] = set()
     for key in (text.partition("=")[0] for text in overrides):
         if key in seen:

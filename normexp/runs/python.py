@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from normexp.config import Config, compose, groups, option, options
 from normexp.config.defaults import check_values, with_defaults
 from normexp.config.instantiate import TRUSTED, is_inside, own_parts
-from normexp.config.overrides import check_truth, listed_overrides
+from normexp.config.overrides import check_once, check_truth, listed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
 from normexp.errors import UserError
@@ -32,12 +32,13 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
 
     Args:
         overrides: as typed at the command line: ["norm=batch", "model=mlp", "optim.lr=0.1"]; none trains what
-            `normexp run` trains. Of a key given twice the last counts, so that code may add to a list.
+            `normexp run` trains.
         force: train again from the start, over the old record.
 
     Raises: UserError for a mistake, in one line; Interrupted after Ctrl-C or SIGTERM, where the same call continues.
     """
     overrides = listed_overrides(overrides)
+    check_once(overrides)
     check_truth("force", force)
     with naming(recipe(overrides)):
         return runs.run(compose(with_recipe(overrides)), force=force)

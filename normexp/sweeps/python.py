@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normexp.config.overrides import check_truth, listed_overrides
+from normexp.config.overrides import check_once, check_truth, listed_overrides
 from normexp.records import RunDirectory
 from normexp.sweeps.plan import Plan
 from normexp.sweeps.sweep import sweep as train
@@ -29,6 +29,7 @@ def sweep(
         Submitted where `executor=` leaves the cells to workers elsewhere: the same call continues, or attaches.
     """
     words = [*listed_overrides(overrides), *([f"stack={stack}"] if stack else [])]
+    check_once(words)
     check_truth("force", force)
     plans: list[Plan] = []
     train(words, jobs, force=force, closing=plans.append)

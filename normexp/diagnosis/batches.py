@@ -40,6 +40,8 @@ def batches(data: Tensor | Iterable[Any], most: int = MOST, waiting: Waiting | N
             )
         if x.layout != torch.strided:
             raise UserError(f"data: a batch is sparse ({x.layout}); give it as x.to_dense()".replace("torch.", ""))
+        if x.is_meta:
+            raise UserError("data: a batch is on the meta device, where tensors have no values")
         found.append(x)
         waiting.at(f"batches read: {len(found)}" + (f" of {most} at most" if most == MOST else ""))
     if not found or not all(map(len, found)):

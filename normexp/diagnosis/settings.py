@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf
+from numbers import Real
 
 from normexp.errors import UserError, unknown
 
@@ -24,4 +25,6 @@ def check_settings(settings: object) -> None:
 def broken_range(name: str, value: object) -> str:
     """Return what a setting must be, where its value is something else; nothing where it is that."""
     most, allowed = (1, "in [0, 1)") if name == "momentum" else (inf, "a number from 0")
-    return "" if isinstance(value, int | float) and 0 <= value < most else f"must be {allowed}"
+    if isinstance(value, Real) and not isinstance(value, bool) and 0 <= float(value) < most:  # NumPy's, too
+        return ""
+    return f"must be {allowed}"

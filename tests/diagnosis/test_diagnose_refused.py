@@ -22,12 +22,13 @@ def test_what_is_no_network_is_one_line(model, why):
 
 
 INFINITE = torch.full((4, 3, 8, 8), math.inf)
+META = torch.zeros(4, 3, 8, 8, device="meta")
 
 
 @pytest.mark.parametrize(
     "data",
-    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), [torch.tensor(3.0)], torch.zeros(0, 3, 8, 8), INFINITE],
-    ids=lambda data: str(getattr(data, "shape", data)),
+    [3, "images", {}, [], [1], ([],), torch.tensor(3.0), [torch.tensor(3.0)], torch.zeros(0, 3, 8, 8), INFINITE, META],
+    ids=lambda data: f"{data.device} {data.shape}" if isinstance(data, torch.Tensor) else str(data),
 )
 def test_data_that_are_none_are_one_line(data):
     with pytest.raises(UserError, match="data: "):

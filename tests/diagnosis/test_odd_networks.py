@@ -4,6 +4,7 @@ import copy
 import re
 from threading import Event, Thread
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -265,10 +266,11 @@ def test_a_diagnosis_is_the_same_in_whatever_mode_of_torch(inside):
     [
         ({"learning_rate": 0.1}, r"'learning_rate' does not exist; allowed: lr, momentum, weight_decay"),
         ({"lr": "0.1"}, r"lr='0\.1': must be a number from 0"),
+        ({"lr": True}, "lr=True: must be a number from 0"),
         ({"lr": 0.1, "momentum": 1}, r"momentum=1: must be in \[0, 1\)"),
         (0.1, r"settings=0\.1: must be a dictionary"),
     ],
-    ids=["name", "word", "range", "number"],
+    ids=["name", "word", "truth", "range", "number"],
 )
 def test_settings_that_are_none_are_one_line(settings, why):
     with pytest.raises(UserError, match=why):
@@ -324,3 +326,7 @@ def test_what_another_thread_calls_meanwhile_is_no_layer_of_the_network():
         stop.set()
         caller.join()
     assert "not registered" not in {each.kind for each in found}
+
+
+def test_numbers_of_numpy_are_settings():
+    assert diagnose(Base(), torch.randn(32, 8), {"lr": np.float32(0.1), "momentum": np.float64(0.9)}).weights

@@ -1,5 +1,4 @@
 from . import norms as norms
-from .config import compose as compose
 from .diagnosis.diagnose import diagnose as diagnose
 from .diagnosis.repair import recalibrate as recalibrate
 from .diagnosis.repair import to_groups as to_groups
@@ -9,6 +8,7 @@ from .errors import UserError as UserError
 from .norms.convert import convert as convert
 from .norms.fold import fold as fold
 from .report.results import load as load
+from .runs.python import compose as compose
 from .runs.python import load_model as load_model
 from .runs.python import run as run
 from .sweeps.python import sweep as sweep

@@ -240,6 +240,12 @@ def test_a_number_of_torch_or_numpy_is_one_value(folder: Path) -> None:
         (lambda: normexp.run({"norm": "batch"}), r"give a list of overrides: \['norm=batch'\]"),
         (lambda: normexp.run(None), "None is no list of overrides"),
         (lambda: normexp.sweep(["norm=batch", 2]), "2 is no override; each is a text"),
+        (lambda: normexp.run(["model=linear", "steps=1", "steps=2"]), r"^steps is given twice; give it once \(a sweep"),
+        (lambda: normexp.compose(["seed=1", "norm=batch", "seed=1"]), "^seed is given twice; give it once"),
+        (lambda: normexp.sweep(["seed=0,1", "model=linear", "seed=2"]), "^seed is given twice; give it once"),
+        (lambda: normexp.sweep(["model=linear", "stack=true"], stack="auto"), "^stack is given twice; give it once$"),
+        (lambda: normexp.sweep(["model=linear"], stack=None), "^stack=none: allowed: false, true, auto$"),
+        (lambda: normexp.sweep(["model=linear"], stack=np.zeros(2)), r"^stack=\[0\. 0\.\]: allowed: false, true, auto$"),
         (lambda: normexp.load_model(["results"]), r"load_model: \['results'\] is no path; give one run directory"),
         (lambda: normexp.load_model(None), "load_model: None is no path"),
         (lambda: normexp.load_model("results", input_shape=3), "input_shape=3: must be a tuple"),
@@ -286,6 +292,14 @@ def test_a_name_that_is_not_there_is_told_the_nearest(package: object, name: str
 def test_a_traceback_proposes_the_nearest_name_once() -> None:
     done = subprocess.run([sys.executable, "-c", "import normexp; normexp.sweeep"], capture_output=True, text=True)
     assert done.stderr.casefold().count("did you mean") == 1
+
+
+def test_compose_resolves_what_run_trains(folder: Path) -> None:
+    """With the recipe, as `normexp run --cfg` prints it, or without."""
+    for words in (OVERRIDES, [*OVERRIDES, "recipe=none"]):
+        assert normexp.run(words).path.name.endswith(f"-{normexp.compose(words).identity}")
+    with one_line_error(r"^recipe=no: must be one of auto, none; did you mean none\?$"):
+        normexp.compose(["recipe=no"])
 
 
 def test_no_overrides_are_the_defaults() -> None:

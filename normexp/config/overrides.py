@@ -54,6 +54,13 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
     return texts
 
 
+def typed_overrides(overrides: Sequence[str]) -> list[str]:
+    """Return what a caller of Python types. Raises UserError as the command line does, for a key given twice, too."""
+    texts = listed_overrides(overrides)
+    check_once(texts)
+    return texts
+
+
 def check_truth(name: str, value: object) -> None:
     """Raise UserError for an argument of Python's that is neither True nor False: the text "no" would count as True."""
     if not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""One run from Python: train it, and get its network back."""
+"""One run from Python: check it, train it, and get its network back."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from contextlib import suppress
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
-from normexp.config import Config, compose, groups, option, options
+from normexp.config import Config, groups, option, options
+from normexp.config import compose as composed
 from normexp.config.defaults import check_values, with_defaults
 from normexp.config.instantiate import TRUSTED, is_inside, own_parts
-from normexp.config.overrides import check_once, check_truth, listed_overrides
+from normexp.config.overrides import check_truth, typed_overrides
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
 from normexp.errors import UserError
@@ -22,6 +23,19 @@ if TYPE_CHECKING:
     from torch import nn
 
 MADE_OF = ("model", "norm", "init")  # groups that a network with its weights is made of
+
+
+def compose(overrides: Sequence[str] = ()) -> Config:
+    """Check one configuration and resolve it, as `normexp run --cfg` does: what `run` would train.
+
+    Args:
+        overrides: as `run` takes them; none resolves the defaults with their recipe.
+
+    Raises: UserError for anything that cannot work, in one line.
+    """
+    overrides = typed_overrides(overrides)
+    with naming(recipe(overrides)):
+        return composed(with_recipe(overrides))
 
 
 def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
@@ -37,11 +51,10 @@ def run(overrides: Sequence[str] = (), *, force: bool = False) -> RunDirectory:
 
     Raises: UserError for a mistake, in one line; Interrupted after Ctrl-C or SIGTERM, where the same call continues.
     """
-    overrides = listed_overrides(overrides)
-    check_once(overrides)
+    overrides = typed_overrides(overrides)
     check_truth("force", force)
     with naming(recipe(overrides)):
-        return runs.run(compose(with_recipe(overrides)), force=force)
+        return runs.run(composed(with_recipe(overrides)), force=force)
 
 
 def load_model(

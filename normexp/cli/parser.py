@@ -38,6 +38,10 @@ class Parser(argparse.ArgumentParser):
         if twice := next((flag for flag in given if given.count(flag) > 1), None):
             self.error(f"{twice} is given twice; give it once")
 
+    def switches(self) -> set[str]:
+        """Return the flags that take no value."""
+        return {flag for action in self._actions if action.nargs == 0 for flag in action.option_strings}
+
 
 def add_names(command: Parser, about: str) -> None:
     """Let a verb take experiments and KEY=VALUE."""

@@ -77,7 +77,7 @@ def plot(arguments: argparse.Namespace) -> int:
     paths = _paths("plot", arguments)
     from normexp.report.commands.runs import plot_command
 
-    options = {"by": _keys(arguments.by), "last": arguments.last_sweep}
+    options = {"by": _keys("--by", arguments.by), "last": arguments.last_sweep}
     for path in plot_command(paths, arguments.out, arguments.metric, **options, **_figure_options(arguments)):
         print(path)
     return 0
@@ -88,7 +88,7 @@ def table(arguments: argparse.Namespace) -> int:
     from normexp.report.commands.runs import table_command
 
     format = _format("table", arguments)
-    options = {"by": _keys(arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
+    options = {"by": _keys("--by", arguments.by), "last": arguments.last_sweep, "beside": arguments.against}
     print_answer(table_command(paths, arguments.out, format, **options), format == "json")
     return 0
 
@@ -104,7 +104,7 @@ def best(arguments: argparse.Namespace) -> int:
     from normexp.report.commands.runs import best_command
 
     format, options = _format("best", arguments), {"last": arguments.last_sweep, "out": arguments.out}
-    text, figure = best_command(paths, _keys(arguments.over), arguments.metric, format, **options)
+    text, figure = best_command(paths, _keys("--over", arguments.over), arguments.metric, format, **options)
     print_answer(text, format == "json")
     for path in figure:
         logger.info(str(path))
@@ -113,13 +113,13 @@ def best(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _keys(given: str | None) -> list[str]:
-    """Return the keys that --by or --over names. Raises UserError for an empty one, and for one that is named twice."""
+def _keys(option: str, given: str | None) -> list[str]:
+    """Return the keys of an option. Raises UserError for one that is empty or named twice."""
     keys = given.split(",") if given else []
     if "" in keys:
-        raise UserError(f"{given}: a key is missing beside a comma")
+        raise UserError(f"{option} {given}: a key is missing beside a comma")
     if twice := next((key for key in keys if keys.count(key) > 1), None):
-        raise UserError(f"{given}: {twice} is named twice; name it once")
+        raise UserError(f"{option} {given}: {twice} is named twice; name it once")
     return keys
 
 

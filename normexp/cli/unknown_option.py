@@ -20,15 +20,18 @@ CALLED = {"table": {"baseline": "--against", "metric": "`normexp plot` or `norme
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
 
-def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[str]) -> UserError:
+def unknown_option(
+    verb: str, wrong: str, words: Sequence[str], flags: Sequence[str], switches: Container[str]
+) -> UserError:
     """Build the one-line error for an option that does not exist, with the flag or the key that is nearest to it.
 
     Args:
         words: all that was typed after the verb: the value may follow the option.
+        switches: the flags that take no value.
     """
     after = words[words.index(wrong) + 1 :] if wrong in words else []
     name, value, _ = typed(wrong, after)
-    if meant := _flag(wrong, name, value, flags):
+    if meant := _flag(wrong, name, value, flags, switches):
         return UserError(f"{verb}: option {shortened(wrong)!r} does not exist; did you mean {meant}?")
     known = dict(_settings(verb, name, value))
     kind = f"{verb}: option {shortened(wrong)!r} does not exist"
@@ -44,12 +47,12 @@ def unknown_option(verb: str, wrong: str, words: Sequence[str], flags: Sequence[
     return UserError(f"{kind}; allowed: {listed(flags, wrong)}{did_you_mean(near[close] if close else None)}")
 
 
-def _flag(wrong: str, name: str, value: str, flags: Sequence[str]) -> str | None:
+def _flag(wrong: str, name: str, value: str, flags: Sequence[str], switches: Container[str]) -> str | None:
     """Return the flag that a letter of other programs stands for, or that reads a file of settings; with its value."""
     if value.endswith((".yaml", ".yml")) and "--config" in flags:
         return f"--config {shlex.quote(shortened(value))}"
     if called := flag_called(name, flags):
-        return called if value == NO_VALUE else f"{called} {shlex.quote(shortened(value))}"
+        return called if value == NO_VALUE or called in switches else f"{called} {shlex.quote(shortened(value))}"
     letter = wrong.partition("=")[0].removeprefix("-")
     if value == NO_VALUE:
         return next((flag for flag in (*SWITCHES.get(letter, ()), *LETTERS.get(letter, ())) if flag in flags), None)

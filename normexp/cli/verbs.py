@@ -126,8 +126,10 @@ def _dispatch(arguments: list[str]) -> int:
     if verb in flags(parser):
         _check_alone(verb, rest)
         parser.parse_args([verb])  # prints and exits
+    _check_dashes("", [verb], flags(parser))
     if verb.startswith("-"):
-        raise unknown("option", verb, [*flags(parser), "--debug"], _as_setting(verb, rest))
+        meant = "--version" if verb in ("-v", "-V") else _as_setting(verb, rest)
+        raise unknown("option", verb, [*flags(parser), "--debug"], meant)
     if verb not in VERBS:
         raise UserError(f"no command {verb!r}; allowed: {', '.join(VERBS)}{_meant(verb, rest)}")
     if rest == ["help"] and not os.path.lexists("help"):
@@ -152,7 +154,7 @@ def _check_system() -> None:
 
 def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:
     """Return what was typed behind a verb. Raises UserError for what it does not take, and for a flag given twice."""
-    _check_dashes(verb, words, flags(parser))
+    _check_dashes(f"{verb}: ", words, flags(parser))
     words = _behind_dashes(words)
     parsed, left = parser.parse_known_intermixed_args(words)  # flags may stand between overrides
     if any("=" in word for word in words):
@@ -160,7 +162,7 @@ def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:
 
         check_no_option(parser, parsed, left)
     if left:
-        raise _left_over(verb, left, words, [*flags(parser), "--debug"])
+        raise _left_over(verb, left, words, parser)
     parser.check_once(words)
     return parsed
 
@@ -181,14 +183,14 @@ def _behind_dashes(words: Sequence[str]) -> list[str]:
     return before + [f"./{word}" if word.startswith("-") else word for word in words[len(before) + 1 :]]
 
 
-def _check_dashes(verb: str, words: Sequence[str], known: Container[str]) -> None:
+def _check_dashes(where: str, words: Sequence[str], known: Container[str]) -> None:
     """Raise UserError for an option behind a dash that a text program made of two: it would pass for a path."""
     for word in words:
         name, equals, value = word.lstrip(f"-{_DASHES}").partition("=")
         flag = next((each for each in (f"--{name}", f"-{name}") if each in known), None)
         if flag and word.startswith(tuple(_DASHES)):
             meant = did_you_mean(shlex.quote(shortened(f"{flag}{equals}{value}")))
-            raise UserError(f"{verb}: {shortened(word)!r} begins with another dash than options have{meant}")
+            raise UserError(f"{where}{shortened(word)!r} begins with another dash than options have{meant}")
 
 
 def _check_none_empty(verb: str, words: Sequence[str]) -> None:
@@ -205,6 +207,8 @@ def _meant(word: str, rest: Sequence[str]) -> str:
     from normexp.config.options import groups, options
     from normexp.config.overrides import written_apart
 
+    if " " in word and word.split(" ")[0] in VERBS:  # a command in one variable, as zsh leaves it
+        return did_you_mean(f"`normexp {shortened(word)}`, without quotes around all of it")
     words = [word, *(each for each in rest if each != "run")]
     option = next((f"{group}={word}" for group in groups() if word in options(group) and word != "none"), None)
     if "=" in word:
@@ -234,11 +238,11 @@ def _as_setting(flag: str, rest: Sequence[str]) -> str | None:
     return shortened(f"`normexp {verb} {shlex.join([f'{key}={value}', *others])}`")
 
 
-def _left_over(verb: str, left: Sequence[str], words: Sequence[str], allowed: Sequence[str]) -> UserError:
+def _left_over(verb: str, left: Sequence[str], words: Sequence[str], parser: Parser) -> UserError:
     """Say what is wrong with words that a verb has no use for."""
     from normexp.cli.unknown_option import unknown_option
 
     wrong = next((word for word in left if word.startswith("-")), None)
     if wrong is None:
         return UserError(f"{verb}: {shortened(left[0])!r} is one argument too many")
-    return unknown_option(verb, wrong, words, allowed)
+    return unknown_option(verb, wrong, words, [*flags(parser), "--debug"], {*parser.switches(), "--debug"})

@@ -11,6 +11,7 @@ import yaml
 from normexp.errors import UserError
 from normexp.experiments.folders import folder_problem
 from normexp.experiments.load import content, is_taken, read, usual_scale
+from normexp.records import write_atomically
 
 TEXT = """\
 # An experiment of your own. docs/experiments.md explains every key; `normexp list experiments --schema` is for editors.
@@ -91,7 +92,7 @@ def write_skeleton(name: str, like: str | None = None) -> Path:
         raise UserError(f"new experiment: results lie in a folder of this name: {problem}; give it another one")
     if path.exists():
         raise UserError(f"{path}: is there already")
-    path.write_text(TEXT.format(name=path.stem) if like is None else _like(like, path.stem), encoding="utf-8")
+    write_atomically(path, TEXT.format(name=path.stem) if like is None else _like(like, path.stem))
     return path
 
 

@@ -62,8 +62,9 @@ def convert(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
             is no scheme, has `placement=post`, or is one of sequences alone; for a network in which the scheme has no
             place, as one that is an output layer alone, whatever normalizes it; for what cannot be converted: its name,
             type, and why. That is also a normalization whose mode is kept by a `train()` of its own or its network's
-            (frozen): the scheme's is not.
+            (frozen): the scheme's is not. For an `output` or `strict` that is neither True nor False.
     """
+    _check_truth(output=output, strict=strict)
     plan = planned(model, norm, output=output, strict=strict)
     if strict and plan.has_no_place:
         raise ValueError(_nothing(plan))
@@ -92,6 +93,12 @@ def _nothing(plan: Conversion) -> str:
     loses = plan.new or plan.freed
     what = f"would lose what normalizes it and get no {name}" if loses else f"would not be changed by {name}"
     return f"{kind} {what}: it has nothing to put {name} on{way_out}"
+
+
+def _check_truth(**given: object) -> None:
+    """Raise ValueError for an argument that is neither True nor False: the text "no" would count as True."""
+    if wrong := next((name for name, value in given.items() if not isinstance(value, bool)), None):
+        raise ValueError(f"{wrong}={given[wrong]!r}: must be True or False")
 
 
 def _check_scheme(norm: object) -> None:

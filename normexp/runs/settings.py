@@ -36,8 +36,10 @@ def settings_of_file(path: str) -> dict[str, Any]:
         raise UserError(f"--config {path}: no such file{near}")
     if Path(path).is_dir():
         raise UserError(f"--config {path}: a folder, no file; the settings of a run are --like {path}")
+    if not Path(path).is_file():
+        raise UserError(f"--config {path}: is no regular file; write the settings into one")
     try:
-        data = read_regular(Path(path), MOST)
+        data = read_regular(Path(path).resolve(), MOST)  # the user's own file may be a link, a record's may not
         content = yaml_mapping(data)
         if all(key in content for key in RECORDED):
             check_keys(data.decode())

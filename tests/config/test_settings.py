@@ -45,6 +45,11 @@ def test_settings_of_a_file_are_those_that_it_names(cli, folder):
     }  # fmt: skip
 
 
+def test_settings_of_a_file_that_is_linked_are_its_own(cli, folder):
+    Path("linked.yaml").symlink_to("my.yaml")
+    assert printed_settings(cli, "--config", "linked.yaml") == printed_settings(cli, "--config", "my.yaml")
+
+
 def test_settings_what_is_typed_wins(cli, folder):
     changes = printed_settings(cli, "--config", "my.yaml", "optim.lr=0.2", "epochs=2", "model.widths=[7]")
     assert (changes["optim.lr"], changes["epochs"], changes["model.widths"]) == (0.2, 2, [7])

@@ -499,6 +499,12 @@ def test_convert_to_what_is_no_scheme_names_the_nearest(given, shown, meant):
         convert(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), given)
 
 
+@pytest.mark.parametrize("name", ["output", "strict"])
+def test_a_word_is_no_truth_value(name):
+    with pytest.raises(ValueError, match=f"^{name}='no': must be True or False$"):
+        convert(nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)), GroupNorm(), **{name: "no"})
+
+
 def test_placement_is_the_networks_own():
     with pytest.raises(ValueError, match="placement=post"):
         convert(build("resnet18"), BatchNorm(placement="post"))

@@ -64,6 +64,15 @@ def test_run_without_room_is_one_line_and_continues(results, whole, cli, room, f
     assert outcome(results) == whole
 
 
+def test_a_skeleton_without_room_is_one_line_and_leaves_no_half(tmp_path, monkeypatch, cli):
+    monkeypatch.chdir(tmp_path)
+    with largest_file(400):  # more than the line, less than the skeleton
+        status, _, stderr = cli("new", "experiment", "mine")
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert stderr.startswith("normexp: mine.yaml: cannot be written (File too large); once there is room")
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="the system does not say which file is written")
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
 def test_a_disk_that_is_full_when_curves_are_flushed_is_one_line(results, whole, monkeypatch, cli, number):

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import time
@@ -141,6 +142,22 @@ def test_without_a_home_folder_what_needs_no_cache_is_read_and_the_rest_is_refus
     with one_line_error("there is no home folder for data; set NORMEXP_DATA to a writable folder"):
         Mnist().load(0)
     assert [path.name for path in tmp_path.iterdir()] == ["own.csv"]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [("~nosuchuser/x", "there is no user 'nosuchuser' here"), ("$HOME/x", "a variable is not filled in here")],
+)
+def test_a_cache_that_is_no_path_is_refused_by_what_needs_one(
+    given: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a file of jobs may have it; it was a folder of that name in the current one."""
+    monkeypatch.setenv("NORMEXP_DATA", given)
+    monkeypatch.chdir(tmp_path)
+    assert len(Digits().load(0).train)
+    with one_line_error(re.escape(f"NORMEXP_DATA={given}: {said}")):
+        Mnist().load(0)
+    assert not list(tmp_path.iterdir())
 
 
 def _build_slowly(barrier: object) -> int:

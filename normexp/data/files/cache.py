@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from normexp.config.places import place
 from normexp.data.base import Array, Split, empty_like
 from normexp.errors import UserError
 from normexp.records.files import is_older
@@ -60,13 +61,16 @@ class UnwritableCache(UserError):
 def folder() -> Path:
     """Return the cache folder: NORMEXP_DATA, else `normexp` in the platform's folder for caches.
 
-    Raises UnwritableCache where that is in a home folder, and there is none: ~ would be one of the current folder.
+    Raises UnwritableCache for a path as `place` refuses it, and where it is in a home folder, and there is none: ~ and
+    $HOME would be folders of the current one.
     """
     from platformdirs import user_cache_path
 
     own = os.environ.get("NORMEXP_DATA")
     try:
-        found = Path(os.path.expanduser(own)) if own else user_cache_path("normexp", appauthor=False)
+        found = Path(place("NORMEXP_DATA", own)) if own else user_cache_path("normexp", appauthor=False)
+    except UserError as error:
+        raise UnwritableCache(str(error)) from None
     except RuntimeError:  # newer versions say it themselves
         found = Path("~")
     if found.parts[:1] == ("~",):

@@ -51,6 +51,10 @@ class Config:
         """The run directory's name: readable first, unique by its last part."""
         return f"{self.title}-{self.identity}"
 
+    def chosen(self, *groups: str) -> str:
+        """Return what was chosen of groups, as it is typed: `model=mlp norm=batch`."""
+        return " ".join(f"{group}={self.choices[group]}" for group in groups)
+
     @property
     def files(self) -> dict[str, Any]:
         """The local files and folders that it names: dotted key -> path, or several, as typed."""

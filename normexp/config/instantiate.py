@@ -118,8 +118,7 @@ def instantiate_part(config: Config, group: str, kind: type[Part], **extra: Any)
     if not isinstance(made, kind):
         raise UserError(f"{node['_target_']}: returns a {kind_of(made)}, and must return a {_public_name(kind)}")
     _check_awaited(node["_target_"], made, kind)
-    if not node["_target_"].startswith("normexp."):
-        _check_taken(node["_target_"], made, kind)
+    _check_taken(node["_target_"], made, kind)
     return made
 
 
@@ -245,13 +244,13 @@ def _check_given(
     """
     for name, parameter in inspect.signature(target).parameters.items():
         by_name = parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
-        if by_name and parameter.default is parameter.empty and name not in {**node, **extra}:
-            if hook := next(
-                (each for each, ours in _methods(kind) if name in inspect.signature(ours).parameters), None
-            ):
-                derived = f"whose {hook}() takes {name} (derive a class from {_public_name(kind)})"
-                raise UserError(f"{node['_target_']}: is no {kind.__name__}, {derived}")
-            raise UserError(f"{node['_target_']}: {name} has no value; give one: {group}.{name}=VALUE")
+        if not by_name or parameter.default is not parameter.empty or name in {**node, **extra}:
+            continue
+        hooks = (hook for hook, ours in _methods(kind) if name in inspect.signature(ours).parameters)
+        if hook := next(hooks, None):
+            derived = f"whose {hook}() takes {name} (derive a class from {_public_name(kind)})"
+            raise UserError(f"{node['_target_']}: is no {kind.__name__}, {derived}")
+        raise UserError(f"{node['_target_']}: {name} has no value; give one: {group}.{name}=VALUE")
 
 
 def _check_awaited(name: str, made: object, kind: type) -> None:

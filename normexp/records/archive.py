@@ -154,11 +154,12 @@ def _indexed(path: Path, signed: Signature) -> Archive | None:
             sums = _sums(_content(file, entries[0][1]))
     except (BadZipFile, ValueError, NotImplementedError, IndexError, OverflowError) as error:
         raise damaged(path, error) from None
-    members = {name: Member(member.offset, member.size, sums.pop(name, "")) for name, member in entries[1:]}
-    if sums:
-        raise damaged(path, f"{min(sums)} is missing")
-    if unlisted := [name for name, member in members.items() if not member.sha256]:
-        raise damaged(path, f"{unlisted[0]} is not in {SUMS}")
+    places = dict(entries[1:])
+    if missing := sums.keys() - places.keys():
+        raise damaged(path, f"{min(missing)} is missing")
+    if unlisted := places.keys() - sums.keys():
+        raise damaged(path, f"{min(unlisted)} is not in {SUMS}")
+    members = {name: Member(place.offset, place.size, sums[name]) for name, place in places.items()}
     return Archive(path, signed, members, sorted(members))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from normexp.config.overrides import check_truth, typed_overrides
+from normexp.config.overrides import check_truth, listed_overrides, typed_overrides
 from normexp.records import RunDirectory
 from normexp.sweeps.plan import Plan
 from normexp.sweeps.sweep import sweep as train
@@ -28,9 +28,8 @@ def sweep(
     Raises: UserError for a grid that cannot work, before anything is started; Interrupted after Ctrl-C or SIGTERM, and
         Submitted where `executor=` leaves the cells to workers elsewhere: the same call continues, or attaches.
     """
-    words = typed_overrides(overrides)
-    if stack is not False:
-        words = typed_overrides([*words, f"stack={stack}"])
+    stacked = [] if stack is False else [f"stack={stack}"]
+    words = typed_overrides([*listed_overrides(overrides), *stacked])
     check_truth("force", force)
     plans: list[Plan] = []
     train(words, jobs, force=force, closing=plans.append)

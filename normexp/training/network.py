@@ -45,7 +45,7 @@ def make_model(config: Config, norm: Norm, input_shape: Sequence[int], num_outpu
             taken["placement"] = instantiate_part(config, "placement", Placement)
         network = instantiate_part(config, "model", nn.Module, **taken, norm=norm)
         if has_lazy_layers(network):
-            raise UserError(f"{_chosen(config)}: {LAZY}")
+            raise UserError(f"{config.chosen('model', 'norm')}: {LAZY}")
         _take(config, network)
         return network
     return _converted(config, instantiate_part(config, "model", nn.Module, **taken), norm)
@@ -78,17 +78,16 @@ def _check_placement(config: Config, parameters: Mapping[str, inspect.Parameter]
 
 def _check_new(config: Config, network: nn.Module) -> None:
     """Raise UserError for what was built for another run in this process, and has its weights or estimates."""
+    chosen = config.chosen("model", "norm")
     if network in _TAKEN:
         model = config["model"]["_target_"]
         raise UserError(f"model={model}: returns the network that it returned before; build a new one at every call")
     if kept := next((name for name, module in network.named_modules() if module in _TAKEN), None):
         kind = type(network.get_submodule(kept)).__name__
-        raise UserError(
-            f"{_chosen(config)}: {kept} ({kind}) is of a network built before; make a new one at every call"
-        )
+        raise UserError(f"{chosen}: {kept} ({kind}) is of a network built before; make a new one at every call")
     kept = next((name for name, each in network.named_parameters() if each in _TAKEN or _where(each) in _WEIGHTS), None)
     if kept is not None:
-        raise UserError(f"{_chosen(config)}: the parameter {kept} is of a network built before; make it at every call")
+        raise UserError(f"{chosen}: the parameter {kept} is of a network built before; make it at every call")
 
 
 def _take(config: Config, network: nn.Module) -> None:
@@ -102,10 +101,6 @@ def _take(config: Config, network: nn.Module) -> None:
 
 def _where(parameter: nn.Parameter) -> StorageWeakRef:
     return StorageWeakRef(parameter.untyped_storage())
-
-
-def _chosen(config: Config) -> str:
-    return " ".join(f"{group}={config.choices[group]}" for group in ("model", "norm"))
 
 
 def _callable(config: Config) -> Callable[..., Any]:

@@ -39,8 +39,7 @@ def fitting(config: Config, way_out: str = "", shape: str = "") -> Iterator[None
         elif isinstance(error, known):
             indices = AS_INDICES if "'indices'" in reason else ""
             reason += raised_by(error) + (shape + indices if isinstance(error, RuntimeError) else "")
-        named = ("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
-        chosen = " ".join(f"{group}={config.choices[group]}" for group in named)
+        chosen = config.chosen("model", "norm", *["init"] * ("." in config.choices["init"]), "dataset")
         if heads := config["model"].get("qk_norm"):
             chosen += f" model.qk_norm={heads}"
         raise UserError(f"{chosen}: {reason}{way_out}") from error

@@ -34,8 +34,9 @@ def without_gradient(config: Config, components: Components, data: Data) -> str:
     missed = [name for name, each in trained.items() if each.grad is None]
     if not missed:
         return ""
+    chosen = config.chosen("model", "norm")
     first = ", ".join(missed[:2]) + ", ..." * (len(missed) > 2)
-    return f"{_named(config)}: no gradient reaches {len(missed)} of {amount(len(trained), 'parameter')} ({first})"
+    return f"{chosen}: no gradient reaches {len(missed)} of {amount(len(trained), 'parameter')} ({first})"
 
 
 def mixes_in_evaluation(config: Config, components: Components, data: Data) -> str:
@@ -50,8 +51,9 @@ def mixes_in_evaluation(config: Config, components: Components, data: Data) -> s
     largest = float(first.nan_to_num().abs().max())
     if torch.allclose(first, second, rtol=APART, atol=APART * largest, equal_nan=True):
         return ""
+    chosen = config.chosen("model", "norm")
     told = "in evaluation an example's outputs depend on the others of its batch"
-    return f"{_named(config)}: {told}: its scores change with the size and the order of batches"
+    return f"{chosen}: {told}: its scores change with the size and the order of batches"
 
 
 def _first_of(model: nn.Module, inputs: Tensor, seed: int) -> Tensor:
@@ -70,7 +72,3 @@ def _inputs(config: Config, components: Components, data: Data) -> Tensor:
 def _other(inputs: Tensor) -> Tensor:
     """Return inputs of which the first example alone is the same."""
     return torch.cat([inputs[:1], 1 - inputs[:-1]])
-
-
-def _named(config: Config) -> str:
-    return f"model={config.choices['model']} norm={config.choices['norm']}"

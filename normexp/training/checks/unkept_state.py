@@ -147,8 +147,13 @@ def check_initialized(model: nn.Module, known: Mapping[str, nn.Parameter]) -> No
 
 def _beside(model: nn.Module) -> dict[str, object]:
     """Return the numbers and tensors, alone or in lists, that no checkpoint keeps of all modules."""
-    found: dict[str, object] = {name: each for name, each in _attributes(model) if type(each) in (int, float)}
-    return found | {name: each.detach().clone() for name, each in _attributes(model) if isinstance(each, Tensor)}
+    found: dict[str, object] = {}
+    for name, held in _attributes(model):
+        if isinstance(held, Tensor):
+            found[name] = held.detach().clone()
+        elif type(held) in (int, float):
+            found[name] = held
+    return found
 
 
 def _unregistered(model: nn.Module) -> Iterator[str]:

@@ -11,6 +11,7 @@ from normexp.norms.base import Norm, Step, TimeStep, at_least_float32
 from normexp.norms.checks.clause import Case
 from normexp.norms.checks.contract import CLAUSES, broken_by, clauses_for, contract
 from normexp.norms.checks.subject import UNITS
+from normexp.norms.decorrelated import DecorrelatedBatchNorm
 
 
 class Mean(nn.Module):
@@ -513,3 +514,12 @@ def test_contract_leaves_the_random_generator_and_threads_alone():
     contract(Norm())
     assert torch.equal(torch.get_rng_state(), state)
     assert torch.get_num_threads() == threads
+
+
+def test_what_a_scheme_has_is_asked_without_a_draw():
+    """A clause had other numbers where another one had asked before, in the same process."""
+    before = torch.get_rng_state()
+    case = Case(DecorrelatedBatchNorm(group_size=2))
+    assert case.acts_on_blocks
+    assert len(case.shapes()) == 3
+    assert torch.equal(torch.get_rng_state(), before)

@@ -14,6 +14,7 @@ from torch.nn.utils import parametrize
 
 from normexp.norms.base import Norm
 from normexp.norms.checks.subject import UNITS
+from normexp.seeding import random_kept
 
 VECTORS, SEQUENCES, MAPS = (4, UNITS), (4, UNITS, 5), (4, UNITS, 3, 2)
 
@@ -49,7 +50,8 @@ class Case:
     @cached_property
     def acts_on_blocks(self) -> bool:
         """True if a block under the scheme is more than a layer and its nonlinearity."""
-        layer = self.norm.parametrize(nn.Linear(3, UNITS))
+        with random_kept():  # as below
+            layer = self.norm.parametrize(nn.Linear(3, UNITS))
         return self.acts_on_activations or parametrize.is_parametrized(layer) or type(layer) is not nn.Linear
 
     @cached_property
@@ -69,7 +71,8 @@ class Case:
 
     def _takes(self, shape: tuple[int, ...]) -> bool:
         try:
-            self.norm.normalization(UNITS)(torch.randn(shape))
+            with random_kept():  # the numbers of a clause must not depend on whether another one has asked before
+                self.norm.normalization(UNITS)(torch.randn(shape))
         except ValueError:
             return False
         return True

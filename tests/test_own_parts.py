@@ -646,6 +646,7 @@ def test_own_parts_the_one_that_fails_in_the_middle_is_named_and_what_ran_is_kep
     assert cli(*words)[0] == 0
 
 
+@pytest.mark.slow
 def test_own_parts_the_one_that_ends_the_program_in_the_middle_is_named(cli, folder, undrawn):
     (folder / "broken").write_text("by sys.exit")
     status, _, stderr = cli("run", *FAILING["probe"], MINE, "steps=40", "eval_every=1", *TINY[1:], "results_dir=r")

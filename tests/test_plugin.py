@@ -486,6 +486,7 @@ def test_plugin_in_a_stack_that_is_named_otherwise_is_told_how(folder, cli, type
     assert stderr.endswith(f"; did you mean {meant}?\n")
 
 
+@pytest.mark.slow
 def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli):
     """A run is known by its configuration, so that two schemes would stand under one name without a word."""
     from normexp.sweeps.plan import make_plan

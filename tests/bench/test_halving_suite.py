@@ -25,6 +25,7 @@ def test_one_rung_of_everything_is_the_full_grid(monkeypatch):
         assert full == chosen
 
 
+@pytest.mark.slow
 def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monkeypatch):
     """Fewer that go on find fewer: with one, what the short trials prefer."""
     monkeypatch.setattr(trained_halving, "WHOLE", trained_halving.SHORT)
@@ -43,6 +44,7 @@ def test_beside_its_own_grid_a_rung_from_which_all_go_on_finds_every_choice(monk
     ]
 
 
+@pytest.mark.slow
 def test_what_is_within_noise_further_seeds_tell_and_without_them_that_of_the_choice():
     """A third of the steps chooses another rate for weight normalization alone."""
 

@@ -1,5 +1,6 @@
 """The recurrent suite: rivals that do the same, and a table of them."""
 
+import pytest
 import torch
 
 from normexp.bench.suites import recurrent
@@ -26,6 +27,7 @@ def test_gradients_are_the_same_too():
     torch.testing.assert_close(torchs.lstm.weight_hh_l0.grad, plain.cell.state.weight.grad, rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_table_has_every_scheme_beside_both_rivals():
     (table,) = recurrent.run(quick=True, rounds=1, overrides=[])
     names = [row[0] for row in table.cells]

@@ -100,6 +100,7 @@ class OfVectors(Norm):
         return OnVectors(num_features)
 
 
+@pytest.mark.slow
 def test_a_scheme_of_vectors_alone_has_a_card_of_a_linear_layer():
     text, _ = check_command(OfVectors(), "OfVectors()")
     assert text.count("BROKEN") == 1  # which shapes it refuses
@@ -122,6 +123,7 @@ def test_a_card_that_cannot_be_measured_names_the_line_of_the_scheme():
     assert re.search(rf"\n\nno card: KeyError: .*{at}", text)
 
 
+@pytest.mark.slow
 def test_matrix_has_one_row_per_scheme():
     table = [line for line in matrix_command({"none": Norm(), "mine": BatchNorm()}).splitlines() if line[:1] == "|"]
     assert [line.split(" | ")[0] for line in table] == ["| scheme", "| ---", "| none", "| mine"]

@@ -424,6 +424,7 @@ def small_shapes(monkeypatch):
     monkeypatch.setattr("normexp.norms.checks.clauses_of_hooks.TOKENS", (2, 2, UNITS))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shapes")
 def test_contract_finds_what_is_wrong_on_the_shapes_that_a_scheme_takes():
     class WrongOnMaps(nn.BatchNorm2d):
@@ -433,6 +434,7 @@ def test_contract_finds_what_is_wrong_on_the_shapes_that_a_scheme_takes():
     assert {WRONG[Detached], WRONG[WrongType], WRONG[DeadParameter]} <= set(broken(Own(module=WrongOnMaps)))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_shapes")
 def test_contract_asks_whether_float64_is_narrowed_where_that_is_the_cause():
     clauses = [name for name, said in broken(Own(module=Narrows)).items() if "is float64 narrowed inside" in said]

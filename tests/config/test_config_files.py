@@ -169,7 +169,13 @@ IMAGE_MODELS = [name for name in options("model") if option("model", name)["_acc
 SHAPES = {"1 channel": (1, 16, 16), "3 channels": (3, 20, 20)}
 
 
-@pytest.mark.parametrize("model", [name for name in IMAGE_MODELS if name != "torchvision"])  # whose networks are large
+WIDE = ("convpool", "inception_small", "nin", "resnet_small")  # torchvision's networks are larger still
+
+
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name in WIDE)) for name in IMAGE_MODELS if name != "torchvision"],
+)
 def test_config_every_model_runs_with_every_kind_of_norm(model):
     """Images of one channel and of three in turn; the product is among the slow tests."""
     for i, norm in enumerate(KINDS):
@@ -278,7 +284,9 @@ def count(overrides: list[str], shape: tuple[int, ...], classes: int) -> int:
         return sum(parameter.numel() for parameter in instantiate_model(config, shape, classes).parameters())
 
 
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    "setting", [pytest.param(name, marks=[pytest.mark.slow] * name.startswith("resnet18")) for name in SETTINGS]
+)
 def test_config_parameter_counts_are_those_of_the_golden_file(setting):
     overrides, shape, classes = SETTINGS[setting]
     golden = json.loads(GOLDEN.read_text())[setting]

@@ -34,6 +34,7 @@ def test_the_interval_of_what_contradicts_allows_for_all_comparisons() -> None:
     assert found.interval.high > alone.interval.high  # type: ignore[union-attr]
 
 
+@pytest.mark.slow
 def test_the_adjusted_interval_decides_where_the_verdict_does() -> None:
     """Of the least favourable of several comparisons, whichever side it is on."""
     source, decided = np.random.default_rng(1), dict.fromkeys(("holds", "contradicted", "undecided"), 0)

@@ -117,6 +117,7 @@ def test_diverged_control_leaves_and_diverged_law_is_contradicted() -> None:
     assert judged(found, at="last").verdict != "holds"
 
 
+@pytest.mark.slow
 def test_a_true_law_is_rarely_contradicted() -> None:
     wrong = sum(judged(curves(5, 0.02, seed=k)).verdict == "contradicted" for k in range(1, 201))
     assert wrong <= 9  # 99 % simultaneous: 2 expected, more than 9 once in 10,000

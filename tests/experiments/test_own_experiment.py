@@ -45,6 +45,7 @@ def test_the_skeleton_passes_its_check_and_runs(cli, tmp_path):
     assert (status, "paper/mine/smoke/accuracy.svg" in stdout) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_claim_moves_no_cursor(cli, tmp_path):
     cli("new", "experiment", "mine")
     path = tmp_path / "mine.yaml"
@@ -137,6 +138,7 @@ def test_the_command_that_made_it_can_be_pasted(cli, tmp_path):
     assert status == 0, stderr
 
 
+@pytest.mark.slow
 def test_a_scheme_of_ones_own_is_an_arm_where_it_is_typed_that_its_code_may_run(cli, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     code = "from normexp.norms.layer import LayerNorm\n\n\nclass Mine(LayerNorm):\n    pass\n"

@@ -84,6 +84,7 @@ def test_reproduce_again_trains_nothing(cli, reproduced):
     assert "test accuracy (%)" in stdout
 
 
+@pytest.mark.slow
 def test_report_regenerates_every_file_byte_for_byte(cli, reproduced):
     before = rendered(reproduced)
     assert set(before) == RENDERED
@@ -125,6 +126,7 @@ def test_power_says_how_many_fresh_seeds_would_decide(cli, reproduced):
     assert "seeds used so far: 0, 1, 300; " in stdout
 
 
+@pytest.mark.slow
 def test_reproduce_one_arm_runs_and_shows_it_alone(cli, results):
     status, stdout, stderr = cli(*SMOKE, f"results_dir={results}", "--cell", "With BN")
     assert status == 0, stderr

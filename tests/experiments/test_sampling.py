@@ -102,6 +102,7 @@ def scores(journal: Path) -> list[float]:
     return [line["value"] for line in lines if "params" in line]
 
 
+@pytest.mark.slow
 def test_the_seed_decides_and_every_choice_has_its_own_study(reproduce, tmp_path):
     arms = {"none": {"norm": "none"}, "rms": {"norm": "rms", "model.normalize_output": True}}
     for seed in (0, 1):

@@ -169,6 +169,7 @@ def test_of_a_damaged_one_another_record_serves(cli, here):
     assert taken["runs/plain/seed=0"] == "old/copy/smoke/runs/plain/seed=0"
 
 
+@pytest.mark.slow
 def test_one_of_other_code_is_trained(cli, here, monkeypatch):
     code = "from normexp.norms import LayerNorm\n\n\nclass Own(LayerNorm):\n    pass\n"
     (here / "taken_norms.py").write_text(code)
@@ -195,6 +196,7 @@ SAMPLED = """seeds: [100], metric: validation/accuracy,
          search: {optim.lr: "tag(log,interval(0.01,1))"}, sampler: {trials: %d}}"""
 
 
+@pytest.mark.slow
 def test_trials_after_those_that_are_taken_have_an_estimate(cli, here):
     chosen = BASE[BASE.index("search:") : BASE.index("\nscales:")]
     base = ("reproduce", "base.yaml", "scale=smoke", "jobs=1")
@@ -205,6 +207,7 @@ def test_trials_after_those_that_are_taken_have_an_estimate(cli, here):
     assert (status, "for 2 trials, timed by" in stderr) == (0, True), stderr
 
 
+@pytest.mark.slow
 def test_what_is_trained_again_here_is_not_taken_any_longer(cli, here):
     assert cli(*TAKE, "old")[0] == 0
     folder = here / "results/mine/smoke"
@@ -221,6 +224,7 @@ def selected(frozen: dict) -> set[str]:
     return {name for name in frozen["taken"] if name.startswith("select/normalized")}
 
 
+@pytest.mark.slow
 def test_where_copying_stops_what_is_trained_afterwards_is_not_named_as_taken(cli, here, monkeypatch):
     copied = []
 

@@ -180,6 +180,7 @@ def test_a_schemes_own_start_stays_where_nothing_was_learned(scale, frozen, expe
     assert new.weight.requires_grad is not frozen
 
 
+@pytest.mark.slow
 def test_output_layer_on_request():
     model = convert(build("resnet18"), WeightNorm(), output=True)
     assert parametrize.is_parametrized(model.fc, "weight")

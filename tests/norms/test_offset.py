@@ -75,7 +75,7 @@ def test_the_way_from_layer_to_batch_normalization_is_accurate_at_an_offset():
     assert (grad - slope).abs().max() < 1e-4 * slope.abs().max()
 
 
-@pytest.mark.parametrize("side", [32, 90])  # 2^17 values, and eight times as many
+@pytest.mark.parametrize("side", [32, pytest.param(90, marks=pytest.mark.slow)])  # 2^17 values, and eight times as many
 @pytest.mark.parametrize("offset", [50, 1e3])
 def test_bfloat16_rounds_the_output_alone(offset, side):
     module, x = BatchNorm().normalization(2), batch(offset, torch.bfloat16, side)

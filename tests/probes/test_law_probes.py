@@ -123,7 +123,9 @@ def test_equilibrium_names_the_layer_that_is_the_reason():
         Equilibrium().measure(facing(model, torch.randn(16, 3)))
 
 
-@pytest.mark.parametrize("network", [("model=mlp", "norm=none"), (*SHORT, "model=gpt", "norm=rms")])
+@pytest.mark.parametrize(
+    "network", [("model=mlp", "norm=none"), pytest.param((*SHORT, "model=gpt", "norm=rms"), marks=pytest.mark.slow)]
+)
 def test_the_scheme_that_equilibrium_proposes_has_one_in_every_network(network, tmp_path):
     def probe(norm: str) -> str:
         words = [*network[:-1], norm, "optim=adamw", "probe=equilibrium", "steps=1", "dataset.subset=64", "device=cpu"]

@@ -323,6 +323,7 @@ def test_escapes_in_claims_are_made_visible(results, cli):
     assert "\x1b" not in stdout
 
 
+@pytest.mark.slow
 def test_names_that_are_no_text_are_written_as_escapes(tmp_path, make, cli):
     make(tmp_path / "runs" / "one")
     os.rename(tmp_path / "runs" / "one", os.fsencode(tmp_path / "runs") + b"/\xffone")

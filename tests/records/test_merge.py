@@ -212,6 +212,7 @@ def test_archive_that_a_killed_merge_left_half_written_is_deleted_after_an_hour(
     assert (old.exists(), young.exists()) == (False, True)
 
 
+@pytest.mark.slow
 def test_killed_merge_loses_nothing_and_the_next_ends_it(machines, tmp_path):
     whole = shutil.copytree(machines[0], tmp_path / "whole")
     status, operations = run_until(None, partial(merge, whole, machines[1], None, ()), whole)

@@ -126,6 +126,7 @@ def test_claims_without_room_are_one_line_and_leave_nothing(tmp_path, monkeypatc
     write_all()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("whole")  # libraries that write when they are loaded are
 def test_shared_sweep_without_room_says_so_of_the_runs_that_nobody_trains(results, caplog, monkeypatch):
     """Nor can its workers say it: their log is on the same disk."""

@@ -130,6 +130,7 @@ def test_authors_adam_continues_where_torchs_stands():
     torch.testing.assert_close(twin.weight, model.weight, rtol=0, atol=1e-4)
 
 
+@pytest.mark.slow
 def test_study_measures_every_metric_and_is_repeatable():
     config = compose([*DIGITS, "study.before=60", "study.after=50", "study.examples=100", "study.iterations=5"])
     study = AdamStability(before=60, after=50, examples=100, iterations=5)

@@ -47,6 +47,7 @@ def test_what_folding_leaves(norm, added, left):
         assert 0 < row[f"{name}_low"] <= row[f"{name}_ratio"] <= row[f"{name}_high"]
 
 
+@pytest.mark.slow
 def test_kept_memory_is_relative_to_the_network_without():
     assert measured("none")["kept_ratio"] == 1
     assert measured("mean_only")["kept_ratio"] == 1  # its backward needs nothing

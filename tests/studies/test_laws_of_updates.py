@@ -21,6 +21,7 @@ def test_updates_without_noise_have_no_relative_one():
     assert all(math.isnan(row["relative"]) for row in rows)
 
 
+@pytest.mark.slow
 def test_update_noise_is_constant_for_the_root_of_the_batch_size():
     small = ("study=update_noise", "model=mlp", "model.widths=[16]", "study.batches=[32,128]", "study.draws=48")
     for scaling, expected in (("root", 1.0), ("linear", 4.0), ("none", 0.25)):

@@ -41,6 +41,7 @@ def test_every_rate_starts_from_the_same_weights():
     assert [steps for steps, _, _ in first] == [20, 40, 60]
 
 
+@pytest.mark.slow
 def test_best_rate_is_one_of_those_tried_and_meets_the_target():
     (row,) = LearningRate(rates=3, factor=4.0).measure(setup("dataset.examples=1000", "steps=200")).rows
     assert row["largest_rate"] / row["best_rate"] in (1, 4, 16)

@@ -27,6 +27,7 @@ def test_curvatures_are_the_eigenvalues_of_the_hessian():
     assert LINE.curvatures[::-1] == pytest.approx(np.linalg.eigvalsh(design.T @ design / 6))
 
 
+@pytest.mark.slow
 def test_largest_rate_separates_convergence_from_divergence():
     largest = LINE.largest_rate()
     assert after(2000, 0.99 * largest) < 10 * LINE.mse(LINE.start)

@@ -69,6 +69,7 @@ def test_fixed_weights_shift_as_far_as_the_inputs_move():
         assert one["largest_shift"] >= max(one["first_shift"], one["last_shift"])
 
 
+@pytest.mark.slow
 def test_batch_normalization_follows_inputs_that_move_alike():
     """Its averages stay behind by as much at every update: after many of them nothing shifts any more."""
     long = ("steps=400", "study.evaluations=40", "study.drift=100", *STILL)

@@ -94,6 +94,7 @@ def test_what_one_run_would_be_refused_for_is_one_line_and_nothing_is_written(
     assert not results.exists()
 
 
+@pytest.mark.slow
 def test_every_combination_of_parts_is_built_once_whatever_seeds_and_rates(sweep, monkeypatch):
     request, asked = InProcess.request, []
 

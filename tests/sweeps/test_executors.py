@@ -281,6 +281,7 @@ def test_shared_sweep_attaches_to_workers_that_live(results):
     assert sorted(ended.values()) == [("done", "")] * 2
 
 
+@pytest.mark.usefixtures("workers_here")
 def test_a_signal_that_comes_before_the_sweep_is_followed_stops_it(cli, results, monkeypatch):
     def start(*_: object) -> str:
         os.kill(os.getpid(), signal.SIGTERM)

@@ -56,7 +56,9 @@ def test_heads_are_no_hidden_matrices(model):
     assert all(dict(network.named_parameters())[name].dim() == 2 for name in by_kind[True])
 
 
-@pytest.mark.parametrize("model", ["cnn", "linear", "torchvision model.name=resnet18"])
+@pytest.mark.parametrize(
+    "model", ["cnn", "linear", pytest.param("torchvision model.name=resnet18", marks=pytest.mark.slow)]
+)
 def test_a_network_of_convolutions_is_not_trained_by_adamw_under_muons_name(model, tmp_path):
     with pytest.raises(UserError, match=r"optim=muon: the network has no hidden linear layer.*; use optim=adamw"):
         run([*f"model={model}".split(), "optim=muon", "steps=1", f"results_dir={tmp_path / 'results'}"])

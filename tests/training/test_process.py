@@ -108,7 +108,11 @@ MODES = {
 
 
 @pytest.mark.parametrize("mode", MODES.values(), ids=MODES)
-@pytest.mark.parametrize("overrides", [TINY, (*TINY, "precision=bf16"), STUDY], ids=["run", "bf16", "study"])
+@pytest.mark.parametrize(
+    "overrides",
+    [pytest.param(TINY, id="run"), pytest.param((*TINY, "precision=bf16"), id="bf16", marks=pytest.mark.slow),
+     pytest.param(STUDY, id="study", marks=pytest.mark.slow)],
+)  # fmt: skip
 def test_a_run_is_the_same_in_whatever_mode_of_torch_it_is_called(tmp_path, untouched, mode, overrides):
     with mode():
         before = state()

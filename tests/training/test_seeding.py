@@ -78,7 +78,7 @@ def test_seeding_data_initialization_keeps_the_directions(norm):
         torch.testing.assert_close(direction, expected)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", [pytest.param(model, marks=LARGE.get(model, [])) for model in MODELS])
 def test_seeding_seed_0_is_a_seed_and_not_seed_1(model):
     zero, again, one = map(drawn_weights, (plain_network(model), network(model, "none"), network(model, "none", 1)))
     assert all(torch.equal(a, b) for a, b in zip(zero, again, strict=True))

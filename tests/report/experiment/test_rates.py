@@ -224,7 +224,7 @@ def test_a_choice_with_which_every_run_ends_worse_than_the_trials_is_named(
     )
 
 
-@pytest.mark.parametrize("count", [12, 13])
+@pytest.mark.parametrize("count", [12, pytest.param(13, marks=pytest.mark.slow)])
 def test_more_arms_than_colours_have_a_panel_each(fabricate: Fabric, count: int) -> None:
     drawn = chart(choosing(fabricate, arms={f"arm {i}": {"norm": "batch"} for i in range(count)}), fabricate)
     assert len(drawn.by_panel()) == (1 if count == 12 else 13)

@@ -165,6 +165,7 @@ def test_names_and_panels_fit_a_figure_of_large_text(fabricate: Fabric) -> None:
     assert len({axes.get_subplotspec().colspan.start for axes in made.axes}) == 1
 
 
+@pytest.mark.slow
 def test_files_are_the_same_bytes_again(fabricate: Fabric) -> None:
     run, *_ = [fabricate(norm=norm, seed=seed) for norm in ("batch", "none") for seed in (0, 1)]
     paths = plot_command([str(run.path.parent)], formats=["png", "svg", "pdf"])
@@ -270,6 +271,7 @@ def test_unfinished_runs_have_no_curves(fabricate: Fabric) -> None:
         plot_command([str(fabricate(norm=s, status=s).path) for s in ("running", "failed")])
 
 
+@pytest.mark.slow
 def test_figures_of_an_experiment_for_a_paper(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results = Path(__file__).parents[3] / "results"
     words = ["report", "normprop_constants", f"results_dir={results}"]

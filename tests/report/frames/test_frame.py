@@ -196,6 +196,7 @@ def test_two_scales_of_an_experiment_are_drawn_in_panels_of_their_own(fabricate:
     assert {line.runs for panel in drawn.panels for line in lines_of(drawn, panel)} == {2}
 
 
+@pytest.mark.slow
 def test_an_experiment_of_two_folders_is_one_in_each(tmp_path: Path) -> None:
     """A colleague's records beside one's own had the same names, at which tables and figures failed."""
     for place, folder in enumerate(("mine", "theirs/results")):

@@ -163,6 +163,7 @@ def test_cells_that_two_figures_draw_alike_are_told_apart_in_the_viewer():
     assert first.dashes != second.dashes
 
 
+@pytest.mark.slow
 def test_page_of_equal_records_has_equal_bytes(page, results):
     from normexp.report.commands.experiments import report_all
 
@@ -219,6 +220,7 @@ def test_page_of_runs_says_once_what_is_left_out_and_what_it_is_of(cli, tmp_path
     assert "Runs in" not in content
 
 
+@pytest.mark.slow
 def test_page_of_runs_shows_the_scales_of_an_experiment_apart(fabricate):
     """They have arms and seeds of one name, and those of one scale stood in the place of the other's."""
     for scale in ("cpu", "paper"):

@@ -6,11 +6,16 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NoReturn
 
 from normexp.errors import UserError
 
 Verbs = argparse._SubParsersAction  # what add_subparsers returns; argparse has no public name for it
+
+
+class Incomplete(UserError):
+    """Words are missing that a verb needs."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -24,7 +29,8 @@ class Parser(argparse.ArgumentParser):
             r"^argument (.+): ignored explicit argument (.+)$", r"\1 takes no value, and \2 is given", message
         )
         verb = self.prog.partition(" ")[2]
-        raise UserError(f"{verb}: {message}" if verb else message)
+        kind = Incomplete if "arguments are required" in message else UserError
+        raise kind(f"{verb}: {message}" if verb else message)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Print --help or --version; argparse would keep to itself that a disk is full."""
@@ -37,6 +43,12 @@ class Parser(argparse.ArgumentParser):
         given = [flag for word in words if (flag := word.partition("=")[0]) in flags]
         if twice := next((flag for flag in given if given.count(flag) > 1), None):
             self.error(f"{twice} is given twice; give it once")
+
+    def all_flags(self) -> set[str]:
+        """Return the flags of this parser and of those of its kinds (`verify records`)."""
+        kinds = [action.choices.values() for action in self._actions if isinstance(action, Verbs)]
+        own = {flag for action in self._actions for flag in action.option_strings}
+        return own.union(*(kind.all_flags() for kind in chain(*kinds)))
 
     def switches(self) -> set[str]:
         """Return the flags that take no value."""

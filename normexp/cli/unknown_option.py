@@ -16,7 +16,10 @@ NO_VALUE = "VALUE"  # stands where none was typed
 LETTERS = {"f": ("--config", "--format", "--file"), "o": ("--out",), "j": ("--jobs",), "s": ("--save",)}
 SWITCHES = {"n": ("--dry-run",), "q": ("--quiet",), "w": ("--watch",), "a": ("--all",)}  # take no value
 OF_OTHERS = {"into": ("--out",), "out": ("--into",)}  # a flag of another verb -> that of the verb at hand
-CALLED = {"table": {"baseline": "--against", "metric": "`normexp plot` or `normexp best`, which have --metric"}}
+CALLED = {
+    "table": {"baseline": "--against", "metric": "`normexp plot` or `normexp best`, which have --metric"},
+    "completion": {shell: f"`normexp completion {shell}`" for shell in ("bash", "zsh", "fish")},
+}
 LIKE_FLAG, LIKE_KEY = 0.6, 0.75  # of difflib's ratio: among many keys something is always half as like
 
 

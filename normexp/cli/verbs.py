@@ -15,7 +15,7 @@ from itertools import pairwise, takewhile
 from normexp.cli.command_line import VERBS, flags, parsers
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
-from normexp.cli.parser import Parser
+from normexp.cli.parser import Incomplete, Parser
 from normexp.cli.streams import flush_or_let_go, give_streams, let_go, replace_unknown_characters, takes_no_more
 from normexp.config.places import place
 from normexp.config.text import shortened
@@ -156,7 +156,10 @@ def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:
     """Return what was typed behind a verb. Raises UserError for what it does not take, and for a flag given twice."""
     _check_dashes(f"{verb}: ", words, flags(parser))
     words = _behind_dashes(words)
-    parsed, left = parser.parse_known_intermixed_args(words)  # flags may stand between overrides
+    try:
+        parsed, left = parser.parse_known_intermixed_args(words)  # flags may stand between overrides
+    except Incomplete as error:
+        raise _unknown_before(verb, words, parser) or error from None
     if any("=" in word for word in words):
         from normexp.cli.option_as_key import check_no_option
 
@@ -236,6 +239,13 @@ def _as_setting(flag: str, rest: Sequence[str]) -> str | None:
     verb = next((word for word in words if word in VERBS), "run")
     others = [word for word in words if word != verb]
     return shortened(f"`normexp {verb} {shlex.join([f'{key}={value}', *others])}`")
+
+
+def _unknown_before(verb: str, words: Sequence[str], parser: Parser) -> UserError | None:
+    """Build the error for the first option that does not exist, where words are missing, too; None where all do."""
+    known = parser.all_flags()
+    unknown_ones = [word for word in words if re.match("--?[A-Za-z]", word) and word.partition("=")[0] not in known]
+    return _left_over(verb, unknown_ones, words, parser) if unknown_ones else None
 
 
 def _left_over(verb: str, left: Sequence[str], words: Sequence[str], parser: Parser) -> UserError:

@@ -14,7 +14,7 @@ from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root, usual_and_allowed
 from normexp.config.text import QUOTED, check_digits, has_control_characters, quoted, shortened
-from normexp.errors import UserError, did_you_mean
+from normexp.errors import UserError, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -30,6 +30,9 @@ _SIGNS = "\u201c\u201d\u2018\u2019\u2013\u2014"  # quotes and dashes that a text
 _WITH_SIGN = re.compile(r"([\w.]+)(?:==|[=:/])([^=:/]+)")
 _SETTING = re.compile(r"[A-Za-z_][\w.]*=(?!=)")  # how one begins
 _USUAL = "; write norm=batch, and quote lists: 'model.widths=[100,100]'"
+_BETWEEN = re.compile(r"[,;\s]+(?=[A-Za-z_][\w.]*=)|\s+")  # two settings in one word
+_CALL = re.compile(r"([A-Za-z]\w*)(\(.*)", re.DOTALL)  # a sweep is one: range(3)
+_SWEEPS = ("range", "choice", "interval", "glob")
 _FOREIGN = re.compile(r"[^\s,\[\]{}()][^,\[\]{}()]*")  # an item of a list; quoted where it is not ASCII
 
 
@@ -213,9 +216,8 @@ def _quote_foreign(value: str) -> str:
 def _another_way(text: str) -> str | None:
     """Return the setting that was written another way: with other signs, with other quotes, several in one word."""
     bare = text.strip(_SIGNS)
-    several = bare.split()
-    if len(several) > 1 and all("=" in word for word in several):
-        return f"{shortened(bare)}, without quotes around both"
+    if several := _several(bare):
+        return several
     if bare in options("experiment"):
         return f"`normexp reproduce {bare}`"
     if (found := _WITH_SIGN.fullmatch(bare)) and found[1] in keys_by_word():
@@ -223,6 +225,15 @@ def _another_way(text: str) -> str | None:
         as_it_is = text == f"{found[1]}={found[2]}"  # then the value is what cannot be read
         return None if as_it_is else shlex.quote(shortened(meant))
     return WHOLE.get(bare)
+
+
+def _several(text: str) -> str | None:
+    """Return the settings that were written into one word, behind spaces or commas, None where it is one."""
+    words = _BETWEEN.split(text)
+    if len(words) < 2 or not all(_SETTING.match(word) for word in words):
+        return None
+    apart = shortened(" ".join(words))
+    return f"{apart}, without quotes around both" if " " in text else apart
 
 
 def _example(text: str) -> str:
@@ -249,8 +260,20 @@ def _example(text: str) -> str:
     return ""
 
 
+def _call(key: str, value: str) -> str | None:
+    """Return a sweep whose name is misspelt, or whose parenthesis is open; None for what is none of ours."""
+    call = _CALL.fullmatch(value)
+    name = nearest(call[1], _SWEEPS, 0.6) if call else None
+    if call is None or name is None:
+        return None
+    meant = f"{key}={name}{call[2]}{')' * (call[2].count('(') - call[2].count(')'))}"
+    return None if meant == f"{key}={value}" else shlex.quote(shortened(meant))
+
+
 def _readable(key: str, value: str) -> str:
-    """Return how a value that the grammar cannot read was meant: an option, numbers, a text with signs."""
+    """Return how a value that the grammar cannot read was meant: an option, numbers, a sweep, a text with signs."""
+    if meant := _call(key, value):
+        return did_you_mean(meant)
     if key in groups():
         named = re.match(r"\w+", value)
         return did_you_mean(f"{key}={named[0]}") if named and named[0] in options(key) else _USUAL

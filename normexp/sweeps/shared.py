@@ -79,6 +79,8 @@ class SharedSweep:
     @cached_property
     def plan(self) -> dict[str, Any]:
         """What was planned: `common` overrides, `cells`, `heartbeat`, `takeover`, `own_results`."""
+        if self.path.is_file():
+            raise UserError(f"{printable(self.path)}: is a file; give the folder results/{SWEEPS}/ID of a sweep")
         try:
             plan = json_object(_unpacked(read_regular(self.path / PLAN, MOST_PLAN)))
             if plan["version"] != VERSION:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import torch
+from torch import nn
 
 
 @contextmanager
@@ -15,6 +16,14 @@ def gradients_and_full_precision() -> Iterator[None]:
         for kind in ("cpu", "cuda", "mps"):
             if torch.is_autocast_enabled(kind):  # torch drops cached weights where the outermost ends: none are cached
                 stack.enter_context(torch.autocast(kind, enabled=False, cache_enabled=False))
+        yield
+
+
+@contextmanager
+def as_it_was_made(model: nn.Module) -> Iterator[None]:
+    """Leave inference mode, but for a network that was made in it: what is made there can never be trained."""
+    inside = torch.is_inference_mode_enabled() and any(parameter.is_inference() for parameter in model.parameters())
+    with torch.inference_mode(inside):
         yield
 
 

@@ -3,6 +3,7 @@
 import atexit
 import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def _one_seed() -> None:
     from normexp.seeding import seed_all
 
     seed_all(0)
+
+
+@pytest.fixture(autouse=True)
+def _what_is_imported_stays_its_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What a test imports from its folder is found by no later one, which may have a file of the same name."""
+    path, known = [*sys.path], set(sys.modules)
+    yield
+    sys.path[:] = path
+    folder = str(tmp_path_factory.getbasetemp())
+    for name in set(sys.modules) - known:
+        if folder in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 import re
 import shlex
-import sys
 from pathlib import Path
 
 import pytest
@@ -554,11 +553,8 @@ def folder(tmp_path, workers_here, monkeypatch):  # test_plugin.py has a worker 
     (tmp_path / "my_parts.py").write_text(re.search(r"```python\n(.*?)```", DOCS.read_text(), re.DOTALL)[1])
     (tmp_path / "odd_parts.py").write_text(ODD)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr("normexp.sweeps.workers.physical_cores", lambda: 1)  # one: torch.fx traces in one thread only
-    yield tmp_path
-    for name in ("my_parts", "odd_parts"):
-        sys.modules.pop(name, None)
+    return tmp_path
 
 
 def commands() -> list[list[str]]:

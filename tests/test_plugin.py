@@ -25,10 +25,7 @@ def folder(tmp_path, monkeypatch):
     """A folder of the user's with my_norms.py, which tells by a file that it was imported."""
     (tmp_path / "my_norms.py").write_text(code() + "\nopen('imported', 'a').close()\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    yield tmp_path
-    for name in [name for name, module in sys.modules.items() if str(tmp_path) in str(getattr(module, "__file__", ""))]:
-        del sys.modules[name]
+    return tmp_path
 
 
 def test_plugin_of_the_documentation_is_short():

@@ -10,7 +10,7 @@ from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
 from normexp.norms.networks.effect import Effect
 from normexp.norms.networks.whole import check_network
-from normexp.torch_modes import made_on_cpu
+from normexp.torch_modes import as_it_was_made, made_on_cpu
 
 NOT_OWN = ("normexp", "norms", "torch", "nn")  # begin the names of ours and of torch's
 OF_SEQUENCES = ("sequence", "recurrent", "parametrize_recurrent")  # hooks for decoders and recurrent networks
@@ -80,7 +80,8 @@ def planned(model: nn.Module, norm: Norm, *, output: bool = False, strict: bool 
     check_network(model, valued=False)
     _check_scheme(norm)
     _check_hooks(norm)
-    plan = Conversion(model, norm, output)
+    with as_it_was_made(model):
+        plan = Conversion(model, norm, output)
     if strict and plan.left:
         raise _incomplete(plan)
     return plan

@@ -18,7 +18,7 @@ from normexp.norms.networks.neighbours import PLAIN_LAYERS, only_called, pairs, 
 from normexp.norms.networks.replacement import swap
 from normexp.norms.networks.trial import watched
 from normexp.norms.networks.whole import check_network
-from normexp.torch_modes import made_on_cpu
+from normexp.torch_modes import as_it_was_made, made_on_cpu
 
 
 @fx.wrap
@@ -70,7 +70,7 @@ def fold(model: nn.Module, example_inputs: Tensor | tuple[Any, ...] | None = Non
     """
     check_network(model)
     ranks = {} if example_inputs is None else ranks_of(model, example_inputs)
-    with made_on_cpu():
+    with made_on_cpu(), as_it_was_made(model):
         fold_pairs(model, ranks)
     return model
 

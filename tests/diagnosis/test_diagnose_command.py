@@ -74,7 +74,6 @@ def folder(tmp_path, monkeypatch) -> Path:
     os.mkfifo(tmp_path / "pipe.npy")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "some_nets", raising=False)
     return tmp_path
 
 

@@ -796,6 +796,21 @@ def test_convert_asks_nobody_where_tensors_are_made_by_default(norm):
     assert all(torch.equal(*pair) for pair in zip(elsewhere.buffers(), usual.buffers(), strict=True))
 
 
+@pytest.mark.parametrize("norm", ["group", "weight", "none"])
+def test_what_convert_makes_in_inference_mode_can_be_trained(norm):
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8), nn.ReLU(), nn.Conv2d(8, 4, 3))
+    with torch.inference_mode():
+        convert(network, instantiate(CONFIGS[norm]))
+    network(torch.randn(2, 3, 8, 8)).square().sum().backward()
+    assert all(parameter.grad is not None for parameter in network.parameters())
+
+
+def test_a_network_that_was_made_in_inference_mode_is_converted_there():
+    with torch.inference_mode():
+        network = convert(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8)), instantiate(CONFIGS["weight"]))
+        assert network(torch.randn(2, 3, 8, 8)).shape == (2, 8, 6, 6)
+
+
 class OfSequences(Norm):
     def sequence(self, num_features: int) -> nn.Module:
         return nn.LayerNorm(num_features)

@@ -452,6 +452,14 @@ def test_fold_keeps_a_norm_behind_a_transposition(positions):
     check(Transposed(), torch.randn(5, positions, 3, dtype=torch.double), left=1)
 
 
+def test_what_fold_makes_in_inference_mode_can_be_trained():
+    network = nn.Sequential(nn.Conv2d(3, 8, 3, bias=False), nn.BatchNorm2d(8)).eval()
+    with torch.inference_mode():
+        fold(network)
+    network(torch.randn(2, 3, 8, 8)).square().sum().backward()
+    assert network[0].bias.grad is not None
+
+
 def test_fold_asks_nobody_where_tensors_are_made_by_default():
     x = torch.randn(4, 3, 8, 8, dtype=torch.double)
     model = trained(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()), x)

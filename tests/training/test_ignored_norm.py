@@ -1,7 +1,5 @@
 """A scheme that a network has no place for is said in one line; one that acts in any way is not."""
 
-import sys
-
 import pytest
 from companions import KINDS
 from in_process import InProcess
@@ -76,8 +74,6 @@ LOADER = Loader()
 def own(tmp_path, monkeypatch):
     (tmp_path / "deaf_nets.py").write_text(OWN)
     monkeypatch.syspath_prepend(str(tmp_path))
-    yield
-    sys.modules.pop("deaf_nets", None)
 
 
 def said(*overrides):

@@ -11,17 +11,18 @@ from normexp.norms.networks.dataflow import Dataflow
 from normexp.norms.networks.modules import LAYERS, NORMS, adds_bias
 from normexp.norms.networks.replacement import add_biases, drop_bias, swap
 from normexp.norms.networks.torch_weights import set_free
-from normexp.torch_modes import made_on_cpu
+from normexp.torch_modes import as_it_was_made, made_on_cpu
 
 
 @made_on_cpu()
 def carry_out(plan: Conversion) -> nn.Module:
     """Change the network and return it; its `not_converted` lists what is left as it was."""
-    for layer in plan.freed:
-        set_free(layer)
-    _fit_biases(plan)
-    swap(plan.model, plan.new)
-    swap(plan.model, {layer: plan.norm.parametrize(layer) for layer in plan.reparametrized})
+    with as_it_was_made(plan.model):
+        for layer in plan.freed:
+            set_free(layer)
+        _fit_biases(plan)
+        swap(plan.model, plan.new)
+        swap(plan.model, {layer: plan.norm.parametrize(layer) for layer in plan.reparametrized})
     plan.model.not_converted = plan.left  # type: ignore[assignment]
     return plan.model
 

@@ -28,6 +28,8 @@ from normexp.report.ledger.judged import Judged, read_report, tested
 TOP = Path(__file__).resolve().parent.parent
 DOCUMENT = TOP / "docs" / "campaign.md"
 MOST_SEEDS = 60  # more of them would better be an equivalence with a margin
+TO_CHOOSE = """"To choose" are as many runs as there may be: the further seeds of `ties` are trained only where the best
+two lie within noise."""
 
 
 def with_records() -> list[Path]:
@@ -175,8 +177,14 @@ def blocks() -> dict[str, str]:
     return {
         "spent": f"{len(rows)} sets of records hold {total}.\n\n{table([*heads, 'core-hours'], rows)}",
         "decidable": table([*heads[:2], "open claims", "decidable", "seeds", "core-hours"], list(decidable())),
-        "waiting": table([*heads, "and to choose", "trained", "of those to choose"], list(waiting())),
+        "waiting": waiting_table([*heads, "and to choose", "trained", "of those to choose"]),
     }
+
+
+def waiting_table(heads: list[str]) -> str:
+    """Return the table of what is declared and not all trained, under what its words mean; a sentence where all is."""
+    rows = list(waiting())
+    return f"{TO_CHOOSE}\n\n{table(heads, rows)}" if rows else "Nothing: whatever is declared is trained."
 
 
 def written(text: str) -> str:

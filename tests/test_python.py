@@ -99,6 +99,18 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not torch.equal(model(x), fresh(x))
 
 
+def test_a_run_that_is_at_home_is_found_from_python_as_a_shell_finds_it(folder: Path, monkeypatch) -> None:
+    monkeypatch.setenv("HOME", str(folder))
+    run = normexp.run([*OVERRIDES, "results_dir=~/mine"])
+    assert run.path.is_relative_to(folder / "mine")
+    below = run.path.relative_to(folder)
+    assert normexp.load(f"~/{below}").runs["run"].size == 1
+    assert not normexp.load_model(f"~/{below}").training
+    monkeypatch.chdir(folder)
+    (folder / "mine").rename(folder / "~")  # a folder of that very name
+    assert normexp.load("~").runs["run"].size == 1
+
+
 def test_load_model_needs_no_data_but_of_a_record_from_before_it_said_their_shape(folder: Path) -> None:
     """The record keeps the last part of a file's name, which was looked for where nobody had put it."""
     (folder / "tables").mkdir()

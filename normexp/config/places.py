@@ -12,6 +12,11 @@ _VARIABLE = re.compile(r"\$\{|(?:^|/)\$[A-Za-z_]")  # what a shell or OmegaConf 
 _ADDRESS = re.compile(r"[A-Za-z][\w+.-]+://")  # of another machine; C:\ is a folder of this one
 
 
+def at_home(path: str) -> str:
+    """Return a path that Python is given with its `~` expanded, as a shell does; what has that very name stays."""
+    return path if os.path.lexists(path) else os.path.expanduser(path)
+
+
 def place(key: str, value: str) -> str:
     """Return a path with its `~` expanded.
 

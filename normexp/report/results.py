@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from normexp.config.places import at_home
 from normexp.config.text import amount
 from normexp.errors import UserError, unknown
 from normexp.records.names import CLAIMS
@@ -109,7 +110,7 @@ def load(*paths: str | os.PathLike[str]) -> Results:
         raise UserError(f"load: {odd[0]!r} is no path; give each by itself: load(*paths)")
     if "" in paths:
         raise UserError("load: '' is empty; is a variable not set?")
-    folders = tuple(Path(path) for path in paths)
+    folders = tuple(Path(at_home(os.fspath(path))) for path in paths)
     return Results(frame_of(folders), folders)
 
 

@@ -13,6 +13,7 @@ from normexp.config import compose as composed
 from normexp.config.defaults import check_values, with_defaults
 from normexp.config.instantiate import TRUSTED, is_inside, own_parts
 from normexp.config.overrides import check_truth, typed_overrides
+from normexp.config.places import at_home
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
 from normexp.errors import UserError
@@ -81,7 +82,7 @@ def load_model(
     from normexp.training.build import build_model, build_norm
     from normexp.training.process import modes_of_torch
 
-    directory = find_run(os.fspath(path), f"load_model({str(path)!r})")
+    directory = find_run(at_home(os.fspath(path)), f"load_model({str(path)!r})")
     checkpoint = directory.path / CHECKPOINT
     if not os.path.lexists(checkpoint) or directory.status["status"] == "diverged":  # saved on the way there
         raise UserError(_without_weights(directory))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from normexp.config.hints import word_hint
-from normexp.config.text import check_digits, is_number, quoted, shortened, shown
+from normexp.config.text import check_digits, is_number, override_text, quoted, shortened, shown
 from normexp.errors import UserError, did_you_mean
 
 _SPEC = re.compile(
@@ -139,9 +139,11 @@ class Allowed:
         return did_you_mean(shlex.quote(f"{key}=[{shortened(shown(value))}]")) if fits else ""
 
     def _several(self, key: str, value: Any) -> str:
-        """Say how several values are typed, where a list of some that are allowed was given in the place of one."""
-        if not isinstance(value, list) or len(value) < 2 or not all(map(self._takes, value)):
+        """Say how one value or several are typed, where a list of what is allowed was given in the place of one."""
+        if not isinstance(value, list) or not value or not all(map(self._takes, value)):
             return ""
+        if len(value) == 1:
+            return did_you_mean(shlex.quote(f"{key}={override_text(value[0])}"))
         listed = ",".join(map(shown, value))
         return f"; several are {shlex.quote(f'{key}={listed}')}, without brackets, in a sweep"
 

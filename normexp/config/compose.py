@@ -178,13 +178,20 @@ def _with_own_parts(defaults: Defaults, keys: Mapping[str, Given], owned: Sequen
 def _plugins(defaults: Defaults, keys: Mapping[str, Given]) -> list[str]:
     """Return the user's own modules; what other keys may name depends on them. Raises UserError for no such names."""
     usual = defaults.values["plugins"]
-    plugins: list[str] = _value("plugins", keys["plugins"], usual, defaults.about) if "plugins" in keys else usual
+    given = keys.get("plugins")
+    if given and isinstance(given.value, str):
+        _check_module(given.value, given.value)
+    plugins: list[str] = _value("plugins", given, usual, defaults.about) if given else usual
     for name in plugins:
-        if not own.may_be_module(name) or name.endswith(".py"):
-            bare = name.removesuffix(".py").removeprefix("./")
-            example = bare if own.may_be_module(bare) else "my_norms"
-            raise UserError(f"plugins=[{shortened(name)}]: must be names of modules, for example plugins=[{example}]")
+        _check_module(name, f"[{shortened(name)}]")
     return plugins
+
+
+def _check_module(name: str, typed: str) -> None:
+    if not own.may_be_module(name) or name.endswith(".py"):
+        bare = name.removesuffix(".py").removeprefix("./")
+        example = bare if own.may_be_module(bare) else "my_norms"
+        raise UserError(f"plugins={shortened(typed)}: must be names of modules, for example plugins=[{example}]")
 
 
 def _with_values(defaults: Defaults, keys: Mapping[str, Given]) -> Tree:

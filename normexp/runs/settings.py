@@ -8,10 +8,10 @@ from pathlib import Path, PurePath
 from shlex import quote
 from typing import Any
 
-from normexp.config import Config
+from normexp.config import Config, compose
 from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.own import PLUGINS, target_key
+from normexp.config.own import PLUGINS
 from normexp.config.recipe import KEY, NONE, left_by
 from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
@@ -57,10 +57,15 @@ def settings_of_file(path: str) -> dict[str, Any]:
 def settings_of_run(path: str) -> dict[str, Any]:
     """Return what a recorded run has other than today's defaults; where it was computed is left out.
 
+    A file of the run that is not here is left out, too, where without it the data are the same: those that their
+    publisher states, or a copy of them that was decoded before.
+
     Raises: UserError where there is no run, or more than one.
     """
     run = find_run(path, f"--like {path}:")
-    return _of_record(run.config, f"--like {path}")
+    found = _of_record(run.config, f"--like {path}")
+    rest = {key: value for key, value in found.items() if not _is_gone(key, value)}
+    return rest if rest == found or _is_trained_on(rest, run.data.get("content")) else found
 
 
 def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
@@ -121,23 +126,22 @@ def _of_record(config: Mapping[str, Any], named: str) -> dict[str, Any]:
     for key in beyond.keys() & changes.keys():
         told = f"{key} is {shown(beyond[key])}, and {shown(changes[key])} under _changes_"
         raise UserError(f"{named}: {told}; let both say the same")
-    return _changes(changes) | beyond
+    return {KEY: NONE} | {key: value for key, value in changes.items() if key not in IGNORED_KEYS} | beyond
 
 
-def _changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a record's changes but for where it ran; a file that is named by its last part, and not here, is typed.
+def _is_gone(key: str, value: Any) -> bool:
+    """Tell whether a file is named by its last part, as records do, and is not here."""
+    return key in PATH_KEYS and len(PurePath(str(value)).parts) == 1 and not Path(str(value)).exists()
 
-    Not so of a data set of the user's own, which may find it by a part of its name.
-    """
 
-    paths = PATH_KEYS if target_key("dataset") not in changes else ()
+def _is_trained_on(settings: Mapping[str, Any], content: str | None) -> bool:
+    """Tell whether what a run with these settings would be trained on has this content."""
+    from normexp.data.loading import content_of
 
-    def is_gone(key: str, value: Any) -> bool:
-        file = PurePath(str(value))
-        return key in paths and len(file.parts) == 1 and not Path(file).exists()
-
-    kept = ((key, value) for key, value in changes.items() if key not in IGNORED_KEYS)
-    return {KEY: NONE} | {key: value for key, value in kept if not is_gone(key, value)}
+    try:
+        return content_of(compose(with_settings(settings, ()))) == content
+    except UserError:
+        return False
 
 
 def _once(leaves: Iterable[tuple[str, Any]]) -> dict[str, Any]:

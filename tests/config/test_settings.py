@@ -97,6 +97,19 @@ def test_settings_of_a_run_on_a_file_that_is_here_name_it(cli, folder):
     assert trained(cli, "--like", first) == first
 
 
+@pytest.mark.parametrize("given", ["--like", "--config"])
+def test_settings_of_a_run_whose_text_is_not_here_take_no_other(cli, folder, given):
+    """It was left out, and the run trained on the text that a run has by default."""
+    (folder / "cats.txt").write_text("the cat sat on the mat. " * 200)
+    words = ["dataset.validation=100", "dataset.test=100", "dataset.context=8", "model.width=8", "steps=1", "threads=1"]
+    first = trained(cli, "recipe=none", "dataset=text", "dataset.file=cats.txt", "model=gpt", *words)
+    settings = first if given == "--like" else f"{first}/config.yaml"
+    (folder / "cats.txt").rename("elsewhere.txt")
+    status, _, stderr = cli("run", given, settings)
+    assert (status, stderr) == (2, "normexp: dataset.file=cats.txt: no such file\n")
+    assert trained(cli, given, settings, "dataset.file=elsewhere.txt") == first
+
+
 def test_a_saved_file_says_how_it_is_used(cli, folder):
     assert cli("run", "--cfg", "norm=batch", "--save", "my own.yaml")[0] == 0
     assert (folder / "my own.yaml").read_text().startswith("# normexp run --config 'my own.yaml'\n")

@@ -12,7 +12,8 @@ import sys
 from collections.abc import Container, Sequence
 from itertools import pairwise, takewhile
 
-from normexp.cli.command_line import VERBS, flags, parsers
+from normexp.cli.command_line import KINDS, VERBS, flags, parsers
+from normexp.cli.commands_elsewhere import hint_of
 from normexp.cli.hydra_habits import as_typed_here
 from normexp.cli.log import logger, logging_to_stderr
 from normexp.cli.parser import Incomplete, Parser
@@ -220,12 +221,14 @@ def _meant(word: str, rest: Sequence[str]) -> str:
         return did_you_mean(f"`normexp run {apart[1]}`")
     if word in options("experiment"):
         return did_you_mean(f"`normexp reproduce {word}`")
+    if word in KINDS:
+        return did_you_mean(f"`normexp list {word}`")
     if word in ("help", "version"):
         of_verb = f"{rest[0]} " if word == "help" and rest and rest[0] in VERBS else ""
         return did_you_mean(f"`normexp {of_verb}--{word}`")
     if word == "convert":
         return "; in Python it is normexp.convert(network, norm); `normexp diagnose NETWORK BATCH --fix` repairs one"
-    return did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
+    return hint_of(word) or did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
 
 
 def _as_setting(flag: str, rest: Sequence[str]) -> str | None:

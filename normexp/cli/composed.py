@@ -24,4 +24,6 @@ def _settings(arguments: argparse.Namespace) -> dict[str, object]:
 
     if arguments.config and arguments.like:
         raise UserError(f"--config {arguments.config} --like {arguments.like}: give one of the two")
-    return settings_of_file(arguments.config) if arguments.config else settings_of_run(arguments.like)
+    if arguments.config:
+        return settings_of_file(arguments.config)
+    return settings_of_run(arguments.like, arguments.overrides)

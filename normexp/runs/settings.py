@@ -12,7 +12,7 @@ from normexp.config import Config, compose
 from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.own import PLUGINS
-from normexp.config.recipe import KEY, NONE, left_by
+from normexp.config.recipe import KEY, NONE, left_by, with_recipe
 from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
 from normexp.records import find_run, read_regular, write_atomically, yaml_mapping
@@ -54,24 +54,35 @@ def settings_of_file(path: str) -> dict[str, Any]:
     return found
 
 
-def settings_of_run(path: str) -> dict[str, Any]:
+def settings_of_run(path: str, typed: Sequence[str] = ()) -> dict[str, Any]:
     """Return what a recorded run has other than today's defaults; where it was computed is left out.
 
     A file of the run that is not here is left out, too, where without it the data are the same: those that their
     publisher states, or a copy of them that was decoded before.
 
-    Raises: UserError where there is no run, or more than one.
+    Args:
+        typed: overrides that win: a file that one of them gives is not looked for.
+
+    Raises: UserError where there is no run, or more than one, and where its data are not here.
     """
     run = find_run(path, f"--like {path}:")
     found = _of_record(run.config, f"--like {path}")
-    rest = {key: value for key, value in found.items() if not _is_gone(key, value)}
-    return rest if rest == found or _is_trained_on(rest, run.data.get("content")) else found
+    gone = [key for key in _under(typed, found) if _is_gone(key, found[key])]
+    rest = {key: value for key, value in found.items() if key not in gone}
+    if gone and not _is_trained_on(rest, run.data.get("content")):
+        key, name = gone[0], shortened(shown(found[gone[0]]))
+        raise UserError(f"--like {path}: {name}, which it was trained on, is not here; {key}=PATH says where it is")
+    return rest
 
 
 def with_settings(settings: Mapping[str, Any], typed: Sequence[str]) -> list[str]:
     """Return settings as overrides under those that are typed, which win; a group that is typed wins with its keys."""
-    kept = left_by([text.partition("=")[0] for text in typed], settings)
-    return [*(f"{key}={override_text(settings[key])}" for key in kept), *typed]
+    return [*(f"{key}={override_text(settings[key])}" for key in _under(typed, settings)), *typed]
+
+
+def _under(typed: Sequence[str], settings: Mapping[str, Any]) -> Iterable[str]:
+    """Return the keys that what is typed leaves as they are."""
+    return left_by([text.partition("=")[0] for text in typed], settings)
 
 
 @contextmanager
@@ -139,7 +150,7 @@ def _is_trained_on(settings: Mapping[str, Any], content: str | None) -> bool:
     from normexp.data.loading import content_of
 
     try:
-        return content_of(compose(with_settings(settings, ()))) == content
+        return content_of(compose(with_recipe(with_settings(settings, ())))) == content
     except UserError:
         return False
 

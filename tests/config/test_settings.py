@@ -106,7 +106,8 @@ def test_settings_of_a_run_whose_text_is_not_here_take_no_other(cli, folder, giv
     settings = first if given == "--like" else f"{first}/config.yaml"
     (folder / "cats.txt").rename("elsewhere.txt")
     status, _, stderr = cli("run", given, settings)
-    assert (status, stderr) == (2, "normexp: dataset.file=cats.txt: no such file\n")
+    told = f"--like {first}: cats.txt, which it was trained on, is not here; dataset.file=PATH says where it is"
+    assert (status, stderr) == (2, f"normexp: {told if given == '--like' else 'dataset.file=cats.txt: no such file'}\n")
     assert trained(cli, given, settings, "dataset.file=elsewhere.txt") == first
 
 

@@ -1,6 +1,7 @@
 """The idx format, and MNIST from a local copy."""
 
 import gzip
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -122,6 +123,23 @@ def test_missing_folder_is_named(tmp_path: Path) -> None:
 def test_file_for_a_folder_is_told(mnist_folder: Path) -> None:
     with pytest.raises(UserError, match="is a file, and a folder is needed"):
         Mnist(archive=str(mnist_folder / f"{FILES['train_x']}.gz")).load(0)
+
+
+def test_settings_of_a_run_on_a_copy_take_it_where_it_was_decoded_and_no_original(
+    mnist_folder: Path, tmp_path: Path, cli: Callable[..., tuple[int, str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    words = ["recipe=none", "dataset=mnist", f"dataset.archive={mnist_folder}", "dataset.validation=5", "model=linear"]
+    status, stdout, _ = cli("run", *words, "steps=1", "threads=1")
+    assert status == 0
+    run, elsewhere = stdout.split()[-1], mnist_folder.rename(tmp_path / "elsewhere")
+    status, stdout, _ = cli("run", "--like", run)
+    assert (status, stdout.split()[-1]) == (0, run)
+    monkeypatch.setenv("NORMEXP_DATA", str(tmp_path / "empty"))
+    told = f"--like {run}: raw, which it was trained on, is not here; dataset.archive=PATH says where it is"
+    assert cli("run", "--like", run) == (2, "", f"normexp: {told}\n")
+    status, stdout, _ = cli("run", "--like", run, f"dataset.archive={elsewhere}")
+    assert (status, stdout.split()[-1]) == (0, run)
 
 
 def test_missing_file_is_named(mnist_folder: Path) -> None:

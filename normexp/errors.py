@@ -7,6 +7,7 @@ import inspect
 import os
 import re
 import shlex
+import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -100,6 +101,12 @@ def nearest_path(path: Path) -> str:
             return ""
         found /= close
     return did_you_mean(shlex.quote(str(found))) if found != path else ""
+
+
+def check_system() -> None:
+    """Raise UserError on Windows, where asking whether a process lives (`os.kill(pid, 0)`) would end it."""
+    if sys.platform == "win32":
+        raise UserError("Windows: normexp needs Linux or macOS; WSL has the first (`wsl --install`)")
 
 
 def check_current_folder() -> None:

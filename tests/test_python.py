@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -85,6 +86,13 @@ print(together == list(map(train, ["b0", "b1", "b2"])))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "True\n", done.stderr
+
+
+def test_on_windows_python_is_told_as_the_command_line_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There a signal that asks whether a process lives ends it."""
+    monkeypatch.setattr("normexp.errors.sys", SimpleNamespace(platform="win32"))
+    with pytest.raises(normexp.UserError, match="Windows: normexp needs Linux or macOS"):
+        normexp.run(OVERRIDES)
 
 
 def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:

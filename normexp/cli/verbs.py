@@ -27,6 +27,7 @@ from normexp.errors import (
     UserError,
     came_of_interrupt,
     check_current_folder,
+    check_system,
     did_you_mean,
     kind_and_line,
     memory_line,
@@ -136,7 +137,7 @@ def _dispatch(arguments: list[str]) -> int:
     if rest == ["help"] and not os.path.lexists("help"):
         raise UserError(f"{verb}: 'help' is nothing that it takes; did you mean `normexp {verb} --help`?")
     _check_none_empty(verb, rest)
-    _check_system()
+    check_system()
     if verb != "completion":
         check_current_folder()
     parsed = _parsed(verb, commands[verb], as_typed_here(rest) if verb in ("run", "sweep") else rest)
@@ -145,12 +146,6 @@ def _dispatch(arguments: list[str]) -> int:
     except SystemExit as ended:  # with status 0 it would count as done
         by = raised_by(ended)
         raise UserError(f"{verb}: code that it called ended the program (SystemExit: {ended.code}){by}") from None
-
-
-def _check_system() -> None:
-    """Raise UserError on Windows, where asking whether a process lives (`os.kill(pid, 0)`) would end it."""
-    if sys.platform == "win32":
-        raise UserError("Windows: normexp needs Linux or macOS; WSL has the first (`wsl --install`)")
 
 
 def _parsed(verb: str, parser: Parser, words: list[str]) -> argparse.Namespace:

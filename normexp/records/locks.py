@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from normexp.errors import Busy, UserError
+from normexp.errors import Busy, UserError, check_system
 from normexp.records.files import is_full, made_folder, open_regular, unwritable
 from normexp.records.names import LOCK
 from normexp.records.parsing import json_object
@@ -67,6 +67,7 @@ def locked(folder: Path) -> Iterator[None]:
 
     Raises: Busy while another process does, UserError where that cannot be known.
     """
+    check_system()
     descriptor = _taken(folder)
     try:
         _own(descriptor, folder)
@@ -246,6 +247,7 @@ def _flock(descriptor: int, exclusive: bool) -> bool:
 
 
 def _exists(pid: int) -> bool:
+    check_system()
     try:
         os.kill(pid, 0)
     except OSError as error:

@@ -37,7 +37,7 @@ def test_cli_mistake_is_one_line_and_status_2_and_leaves_nothing(cli, tmp_path, 
 
 def test_cli_on_windows_is_one_line(cli, monkeypatch):
     """Whether a process lives is asked by a signal that would end it there; and much else is missing."""
-    monkeypatch.setattr(module, "sys", SimpleNamespace(platform="win32", stdout=sys.stdout, stderr=sys.stderr))
+    monkeypatch.setattr("normexp.errors.sys", SimpleNamespace(platform="win32"))
     status, stdout, stderr = cli("list", "norm")
     assert (status, stdout) == (2, "")
     assert stderr == "normexp: Windows: normexp needs Linux or macOS; WSL has the first (`wsl --install`)\n"

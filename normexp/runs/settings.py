@@ -11,7 +11,7 @@ from typing import Any
 from normexp.config import Config, compose
 from normexp.config.defaults import RECORDED, beyond_changes
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
-from normexp.config.own import PLUGINS
+from normexp.config.own import PLUGINS, target_key
 from normexp.config.recipe import KEY, NONE, left_by, with_recipe
 from normexp.config.text import override_text, shortened, shown
 from normexp.errors import UserError, first_line, nearest_file
@@ -67,7 +67,8 @@ def settings_of_run(path: str, typed: Sequence[str] = ()) -> dict[str, Any]:
     """
     run = find_run(path, f"--like {path}:")
     found = _of_record(run.config, f"--like {path}")
-    gone = [key for key in _under(typed, found) if _is_gone(key, found[key])]
+    own = target_key("dataset") in found  # which may find its file by a part of its name
+    gone = [] if own else [key for key in _under(typed, found) if _is_gone(key, found[key])]
     rest = {key: value for key, value in found.items() if key not in gone}
     if gone and not _is_trained_on(rest, run.data.get("content")):
         key, name = gone[0], shortened(shown(found[gone[0]]))

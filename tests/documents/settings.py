@@ -184,6 +184,7 @@ BY_HAND: Mapping[str, str] = {
     "which_norm": "704 0.2 0.05 0.05 0.0125 176 704",
     "which_norm_better_rates": "0.05 0.2",
     "which_norm_long/deviations": "85",
+    "which_norm_longest/deviations": "88",
     "which_norm_one_rate": "0.05 0.2 0.2 0.05",
     "which_norm_rates": "176 704 0.8",
     "which_norm_small/deviations": "0 4 11 5 22",
@@ -269,6 +270,7 @@ SET_UPS: Mapping[str, str] = {
     "vit_norms": "1,500",
     "which_norm": "45,000",
     "which_norm_better_rates": "704 176",
+    "which_norm_longest": "88",
     "which_norm_one_rate": "704",
     "which_norm_small": "156 2,500",
 }

@@ -202,6 +202,21 @@ def line_in(error: BaseException, *modules: str) -> str:
     return places[-1] if places else ""
 
 
+def line_of_import(error: BaseException, module: str) -> str:
+    """Return the last line of a module, or of a file beside or below it, that an error came by, as `line_in` does.
+
+    What is installed there, as in a virtual environment of the same folder, is nobody's own.
+    """
+    frames = [(Path(frame.f_code.co_filename), frame, line) for frame, line in frames_of(error)]
+    folder = next((path.parent for path, frame, _ in frames if frame.f_globals.get("__name__") == module), None)
+    own = folder and [
+        place_of(frame, line)
+        for path, frame, line in frames
+        if path.is_relative_to(folder) and "site-packages" not in path.relative_to(folder).parts
+    ]
+    return f", {own[-1]}" if own else ""
+
+
 def frames_of(error: BaseException) -> Iterator[tuple[FrameType, int]]:
     """Yield frames and lines that an error came by, but for code that is in no file, such as @dataclass makes."""
     for frame, line in traceback.walk_tb(error.__traceback__):

@@ -483,6 +483,15 @@ def test_plugin_in_a_stack_that_is_named_otherwise_is_told_how(folder, cli, type
     assert stderr.endswith(f"; did you mean {meant}?\n")
 
 
+def test_an_error_in_a_file_that_a_plugin_imports_is_placed_there(folder, cli):
+    (folder / "beside.py").write_text("import torch\n\ntorch.zeros(2).reshape(3)\n")
+    (folder / "mine.py").write_text("\nimport beside\n")
+    status, _, stderr = cli("run", "norm=mine.Scale", "plugins=[mine]", *TINY)
+    assert (status, stderr.count("\n")) == (2, 1)
+    assert "RuntimeError: " in stderr
+    assert stderr.endswith(", beside.py:3)\n")
+
+
 @pytest.mark.slow
 def test_code_that_was_edited_is_said_beside_what_it_trained_before(folder, cli):
     """A run is known by its configuration, so that two schemes would stand under one name without a word."""

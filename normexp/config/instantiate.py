@@ -25,6 +25,7 @@ from normexp.errors import (
     kind_and_line,
     kind_of,
     line_in,
+    line_of_import,
     nearest,
     never_awaited,
     not_taking,
@@ -49,7 +50,7 @@ def locate(target: str, plugins: Sequence[str] = ()) -> Callable[..., Any]:
     except UserError as error:
         raise UserError(f"{target}: {error}") from None
     except (Exception, SystemExit) as error:  # a plugin may fail in any way while it is imported
-        why = f"{kind_and_line(error)}{line_in(error, module)}"
+        why = f"{kind_and_line(error)}{line_of_import(error, module)}"
         raise UserError(f"{target}: cannot be imported ({why}){_near(module, name, error)}") from error
     if wrong := never_awaited(found):
         raise UserError(f"{target}: {wrong}")

@@ -64,6 +64,13 @@ def nearest(name: str, allowed: Iterable[str], cutoff: float = 0.5) -> str | Non
     return by_case[close[0]] if close else None
 
 
+def as_python(value: object) -> str:
+    """Return a value as Python writes it, in one line of an error: a tensor or a network has several."""
+    text = repr(value)
+    line = " ".join(text.split()) if "\n" in text else text
+    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+
+
 def alternatives(words: Sequence[str]) -> str:
     """Return at least one word as `A, B or C`."""
     *others, last = words

@@ -107,6 +107,14 @@ def test_load_model_gives_the_weights_that_were_trained(folder: Path) -> None:
     assert not torch.equal(model(x), fresh(x))
 
 
+@pytest.mark.parametrize("what", ["run", "compose", "load", "load_model"])
+def test_what_python_writes_in_several_lines_is_refused_in_one(what: str) -> None:
+    for given in (np.zeros((3, 2)), np.array(1.0)):
+        with pytest.raises(normexp.UserError) as refused:
+            getattr(normexp, what)(given)
+        assert "\n" not in str(refused.value)
+
+
 def test_a_run_that_is_at_home_is_found_from_python_as_a_shell_finds_it(folder: Path, monkeypatch) -> None:
     monkeypatch.setenv("HOME", str(folder))
     run = normexp.run([*OVERRIDES, "results_dir=~/mine"])

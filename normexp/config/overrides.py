@@ -14,7 +14,7 @@ from normexp.config.hints import WHOLE
 from normexp.config.identity import IGNORED_KEYS, PATH_KEYS
 from normexp.config.options import groups, keys_by_word, options, root, usual_and_allowed
 from normexp.config.text import QUOTED, check_digits, has_control_characters, quoted, shortened
-from normexp.errors import UserError, did_you_mean, nearest
+from normexp.errors import UserError, as_python, did_you_mean, nearest
 
 if TYPE_CHECKING:
     from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -49,11 +49,13 @@ def listed_overrides(overrides: Sequence[str]) -> list[str]:
         raise UserError(f"{overrides!r}: give a list of overrides: {[f'{k}={v}' for k, v in overrides.items()]!r}")
     if isinstance(overrides, str):
         raise UserError(f"{overrides!r}: give a list of overrides: {overrides.split()!r}")
-    if not isinstance(overrides, Iterable):
-        raise UserError(f"{overrides!r} is no list of overrides; give for example ['norm=batch', 'model=mlp']")
-    texts = list(overrides)
+    try:
+        texts = list(overrides)
+    except TypeError:  # nor is a tensor of no dimension, which Python takes for iterable
+        no_list = f"{as_python(overrides)} is no list of overrides; give for example ['norm=batch', 'model=mlp']"
+        raise UserError(no_list) from None
     if others := [each for each in texts if not isinstance(each, str)]:
-        raise UserError(f"{others[0]!r} is no override; each is a text, for example 'norm=batch'")
+        raise UserError(f"{as_python(others[0])} is no override; each is a text, for example 'norm=batch'")
     return texts
 
 
@@ -67,7 +69,7 @@ def typed_overrides(overrides: Sequence[str]) -> list[str]:
 def check_truth(name: str, value: object) -> None:
     """Raise UserError for an argument of Python's that is neither True nor False: the text "no" would count as True."""
     if not isinstance(value, bool):
-        raise UserError(f"{name}={value!r}: must be True or False")
+        raise UserError(f"{name}={as_python(value)}: must be True or False")
 
 
 def written_apart(words: Sequence[str]) -> tuple[str, str] | None:

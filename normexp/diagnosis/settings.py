@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from math import inf
 from numbers import Real
 
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, as_python, unknown
 
 SETTINGS = ("lr", "momentum", "weight_decay")
 
@@ -14,12 +14,12 @@ SETTINGS = ("lr", "momentum", "weight_decay")
 def check_settings(settings: object) -> None:
     """Raise UserError for what is no mapping of these names to numbers that SGD takes."""
     if not isinstance(settings, Mapping):
-        raise UserError(f"settings={settings!r}: must be a dictionary, for example {{'lr': 0.1}}")
+        raise UserError(f"settings={as_python(settings)}: must be a dictionary, for example {{'lr': 0.1}}")
     for name, value in settings.items():
         if name not in SETTINGS:
             raise unknown("settings:", str(name), SETTINGS)
         if problem := broken_range(name, value):
-            raise UserError(f"settings: {name}={value!r}: {problem}")
+            raise UserError(f"settings: {name}={as_python(value)}: {problem}")
 
 
 def broken_range(name: str, value: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from normexp.errors import did_you_mean, nearest
+from normexp.errors import as_python, did_you_mean, nearest
 from normexp.norms.base import Norm, is_own
 from normexp.norms.networks.carrying_out import carry_out
 from normexp.norms.networks.conversion import Conversion
@@ -99,7 +99,7 @@ def _nothing(plan: Conversion) -> str:
 def _check_truth(**given: object) -> None:
     """Raise ValueError for an argument that is neither True nor False: the text "no" would count as True."""
     if wrong := next((name for name, value in given.items() if not isinstance(value, bool)), None):
-        raise ValueError(f"{wrong}={given[wrong]!r}: must be True or False")
+        raise ValueError(f"{wrong}={as_python(given[wrong])}: must be True or False")
 
 
 def _check_scheme(norm: object) -> None:

@@ -8,7 +8,7 @@ from dataclasses import field, fields
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
-from normexp.errors import alternatives
+from normexp.errors import alternatives, as_python
 
 Value = TypeVar("Value")
 
@@ -44,14 +44,19 @@ def option(default: Value, holds: Callable[[Any], bool], allowed: str, why: str 
 
 
 def check_options(scheme: Any) -> None:
-    """Raise ValueError for the first option of a dataclass that is not what its annotation or its range says."""
+    """Raise ValueError for the first option of a dataclass that is not what its annotation or its range says.
+
+    A number becomes one of Python's, of its annotation: 1 is 1.0 where a float is due, as the command line has it.
+    """
     for each in fields(scheme):
         value, about = getattr(scheme, each.name), each.metadata
-        kind, is_one = _KINDS.get(each.type, ("", None))
-        if is_one is not None and not is_one(value):
-            raise ValueError(f"{each.name} must be {kind}{_range(about)}, not {value!r}")
+        if each.type in _KINDS:
+            kind, is_one, into = _KINDS[each.type]
+            if not is_one(value):
+                raise ValueError(f"{each.name} must be {kind}{_range(about)}, not {as_python(value)}")
+            object.__setattr__(scheme, each.name, into(value))
         if "holds" in about and not _holds(value, about["holds"]):
-            raise ValueError(f"{each.name} must be {about['allowed']}, not {value!r}{about['why']}")
+            raise ValueError(f"{each.name} must be {about['allowed']}, not {as_python(value)}{about['why']}")
 
 
 def _range(about: Mapping[str, Any]) -> str:
@@ -68,14 +73,18 @@ def _is_int(value: object) -> bool:
 
 def _is_float(value: Any) -> bool:
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and abs(value) < math.inf
+    try:
+        return is_number and math.isfinite(value)
+    except OverflowError:  # a whole number beyond float64's
+        return False
 
 
-# By annotation, which may be a text: in words what a value must be, and whether it is. Others are the scheme's own.
-_KINDS: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-    **dict.fromkeys((bool, "bool"), ("True or False", _is_bool)),
-    **dict.fromkeys((int, "int"), ("an integer", _is_int)),
-    **dict.fromkeys((float, "float"), ("a finite number", _is_float)),
+# By annotation, which may be a text: in words what a value must be, whether it is, and what it becomes. Others are the
+# scheme's own.
+_KINDS: dict[Any, tuple[str, Callable[[Any], bool], Callable[[Any], Any]]] = {
+    **dict.fromkeys((bool, "bool"), ("True or False", _is_bool, bool)),
+    **dict.fromkeys((int, "int"), ("an integer", _is_int, int)),
+    **dict.fromkeys((float, "float"), ("a finite number", _is_float, float)),
 }
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from torch import Tensor, nn
 
+from normexp.errors import as_python
 from normexp.norms.base import Norm, Site, Step, one_by_one
 from normexp.norms.networks.effect import parametrizes, replaces_nonlinearity
 
@@ -41,7 +42,7 @@ class Stack(Norm):
         super().__post_init__()
         for name, part in (("weights", self.weights), ("activations", self.activations)):
             if not isinstance(part, Norm):
-                raise ValueError(f"{name} must be a scheme, for example WeightNorm(), not {part!r}")
+                raise ValueError(f"{name} must be a scheme, for example WeightNorm(), not {as_python(part)}")
             if part.placement != "pre":
                 raise ValueError(f"set the placement of the stack, not of its {name}: {part.placement!r}")
             replace(part, placement=self.placement)  # refuses what it cannot be

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from normexp.config.places import at_home
 from normexp.config.text import amount
-from normexp.errors import UserError, unknown
+from normexp.errors import UserError, as_python, unknown
 from normexp.records.names import CLAIMS
 from normexp.report.frames.frame import Frame
 from normexp.report.frames.reading import frame_of, where
@@ -87,9 +87,10 @@ class Results:
             raise unknown("table format", str(format), FORMATS)
         keys = list(_several(by))
         if odd := [key for key in keys if not isinstance(key, str)]:
-            raise UserError(f"table: by={odd[0]!r} is no key; give for example by=['norm', 'optim.lr']")
+            raise UserError(f"table: by={as_python(odd[0])} is no key; give for example by=['norm', 'optim.lr']")
         if not isinstance(against, str | None):
-            raise UserError(f"table: against={against!r} is no name of an arm; give for example against='none'")
+            given = f"against={as_python(against)}"
+            raise UserError(f"table: {given} is no name of an arm; give for example against='none'")
         return FORMATS[format](table(self.frame, keys, against))
 
 
@@ -107,7 +108,7 @@ def load(*paths: str | os.PathLike[str]) -> Results:
     if not paths:
         raise UserError("load: no path given; give run directories or a folder of them (results/runs)")
     if odd := [path for path in paths if not isinstance(path, str | os.PathLike)]:
-        raise UserError(f"load: {odd[0]!r} is no path; give each by itself: load(*paths)")
+        raise UserError(f"load: {as_python(odd[0])} is no path; give each by itself: load(*paths)")
     if "" in paths:
         raise UserError("load: '' is empty; is a variable not set?")
     folders = tuple(Path(at_home(os.fspath(path))) for path in paths)

@@ -16,7 +16,7 @@ from normexp.config.overrides import check_truth, typed_overrides
 from normexp.config.places import at_home
 from normexp.config.recipe import naming, recipe, with_recipe
 from normexp.config.text import shown
-from normexp.errors import UserError
+from normexp.errors import UserError, as_python
 from normexp.records import CHECKPOINT, CONFIG, RunDirectory, damaged, find_run
 from normexp.runs import run as runs
 
@@ -118,15 +118,15 @@ def _shapes(directory: RunDirectory, config: Config) -> tuple[tuple[int, ...], i
 
 def _check_given(path: object, input_shape: object, num_outputs: object) -> None:
     if not isinstance(path, str | os.PathLike):
-        raise UserError(f"load_model: {path!r} is no path; give one run directory")
+        raise UserError(f"load_model: {as_python(path)} is no path; give one run directory")
     if path == "":
         raise UserError("load_model: '' is empty; is a variable not set?")
     if input_shape is not None and not (
         isinstance(input_shape, Sequence) and input_shape and all(map(_is_size, input_shape))
     ):
-        raise UserError(f"input_shape={input_shape!r}: must be a tuple, for example (3, 32, 32) or (13,)")
+        raise UserError(f"input_shape={as_python(input_shape)}: must be a tuple, for example (3, 32, 32) or (13,)")
     if num_outputs is not None and not _is_size(num_outputs):
-        raise UserError(f"num_outputs={num_outputs!r}: must be an integer in [1, inf)")
+        raise UserError(f"num_outputs={as_python(num_outputs)}: must be an integer in [1, inf)")
 
 
 def _is_size(value: object) -> bool:
@@ -167,7 +167,7 @@ def _check_plugins(plugins: object) -> None:
     if isinstance(plugins, str):  # whose letters would count as modules
         raise UserError(f"plugins={plugins!r}: must be a list of names of modules; did you mean plugins=[{plugins!r}]?")
     if not (isinstance(plugins, Sequence) and all(isinstance(each, str) for each in plugins)):
-        raise UserError(f"plugins={plugins!r}: must be a list of names of modules")
+        raise UserError(f"plugins={as_python(plugins)}: must be a list of names of modules")
 
 
 def _check_named(directory: RunDirectory, config: Config) -> None:

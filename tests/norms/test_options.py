@@ -11,7 +11,7 @@ from normexp.config.allowed import parse
 from normexp.config.instantiate import locate
 from normexp.config.options import without_descriptions
 from normexp.errors import UserError
-from normexp.norms import GroupNorm, Stack
+from normexp.norms import GroupNorm, OnlineNorm, Stack
 
 AFFINE = [name for name, config in CONFIGS.items() if "affine" in config]
 
@@ -106,14 +106,30 @@ def test_python_takes_a_value_where_the_command_line_does(name, key):
             assert not taken or value == 2**2000, value
 
 
-@pytest.mark.parametrize("part", [None, "weight", 1, GroupNorm], ids=str)
+def test_a_whole_number_where_a_float_is_due_is_one():
+    """Online normalization failed in its first step with a momentum of 1, the only whole number that it takes."""
+    scheme = OnlineNorm(momentum=1, eps=2**70)
+    assert (scheme, type(scheme.momentum), type(scheme.eps)) == (OnlineNorm(momentum=1.0, eps=2.0**70), float, float)
+    scheme.normalization(3)(torch.randn(4, 3, requires_grad=True)).sum().backward()
+    with pytest.raises(ValueError, match=r"^eps must be a finite number, above 0, not 1"):
+        OnlineNorm(eps=2**2000)
+
+
+def test_what_python_writes_in_several_lines_is_refused_in_one():
+    for key in ("num_groups", "eps", "affine"):
+        with pytest.raises(ValueError, match=r"^[^\n]* not array\(\[[^\n]*$"):
+            GroupNorm(**{key: np.zeros((2, 2))})
+
+
+@pytest.mark.parametrize("part", [None, "weight", 1, GroupNorm, np.zeros((2, 2))], ids=str)
 def test_a_part_of_a_stack_is_a_scheme(part):
     with pytest.raises(ValueError, match=r"^activations must be a scheme, for example [^\n]*$"):
         Stack(activations=part)
 
 
 def test_numbers_of_numpy_are_numbers():
-    assert GroupNorm(num_groups=np.int64(4), eps=np.float32(0.5)).num_groups == 4
+    scheme = GroupNorm(num_groups=np.int64(4), eps=np.float32(0.5))
+    assert (type(scheme.num_groups), scheme.num_groups, type(scheme.eps), scheme.eps) == (int, 4, float, 0.5)
     with pytest.raises(ValueError, match=r"^num_groups must be an integer, at least 1, not 2\.5$"):
         GroupNorm(num_groups=2.5)
     with pytest.raises(ValueError, match=r"^affine must be True or False, not 'false'$"):

@@ -67,8 +67,11 @@ def nearest(name: str, allowed: Iterable[str], cutoff: float = 0.5) -> str | Non
 def as_python(value: object) -> str:
     """Return a value as Python writes it, in one line of an error: a tensor or a network has several."""
     text = repr(value)
-    line = " ".join(text.split()) if "\n" in text else text
-    return line if len(line) <= LONGEST else f"{line[:LONGEST]}..."
+    return _cut(" ".join(text.split()) if "\n" in text else text)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def alternatives(words: Sequence[str]) -> str:
@@ -245,9 +248,8 @@ def unknown(kind: str, name: str, allowed: Iterable[str], meant: str | None = No
         meant: what the hint proposes; by default the nearest of `allowed`.
     """
     names = list(allowed)
-    cut = name if len(name) <= LONGEST else f"{name[:LONGEST]}..."
     hint = did_you_mean(meant or nearest(name, names))
-    return UserError(f"{kind} {cut!r} does not exist; allowed: {listed(names, name)}{hint}")
+    return UserError(f"{kind} {_cut(name)!r} does not exist; allowed: {listed(names, name)}{hint}")
 
 
 def listed(names: Sequence[str], like: str = "") -> str:

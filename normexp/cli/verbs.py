@@ -221,8 +221,6 @@ def _meant(word: str, rest: Sequence[str]) -> str:
     if word in ("help", "version"):
         of_verb = f"{rest[0]} " if word == "help" and rest and rest[0] in VERBS else ""
         return did_you_mean(f"`normexp {of_verb}--{word}`")
-    if word == "convert":
-        return "; in Python it is normexp.convert(network, norm); `normexp diagnose NETWORK BATCH --fix` repairs one"
     return hint_of(word) or did_you_mean(f"`normexp run {option}`" if option else nearest(word, VERBS))
 
 
